@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pipeline: one policy, its learned state, and optionally a drive and a trace. The flow itself is
+ * core/src/pipeline.c. Options grammar: "key=value,key=value" (docs/options.md); an unknown key, policy, drive or
+ * preset is an error that lists the valid ones.
+ *
+ * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: doors call
+ * trib_pipeline_submit from any thread; it copies the event into a bounded ring and returns; a maintenance thread of
+ * the pipeline writes the trace and runs the same flow in the same order. Submit never blocks, never allocates, never
+ * fails: a full ring drops the event and counts it. */
+#ifndef TRIBUTARY_PIPELINE_H
+#define TRIBUTARY_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tributary/error.h>
+#include <tributary/event.h>
+
+TRIB_C_BEGIN
+
+struct trib_pipeline;
+
+/* How sure it is that the drive honours streams. */
+enum trib_placement_level {
+    TRIB_PLACEMENT_NONE = 0,     /* streams go nowhere */
+    TRIB_PLACEMENT_ADVISORY = 1, /* hints are passed on, nothing confirms them */
+    TRIB_PLACEMENT_PLACED = 2,   /* the drive confirmed streams and acts on them */
+};
+
+/* Everything a person may ask of a running pipeline. Counters only grow; all sizes in bytes unless named. */
+struct trib_status {
+    char policy[32], drive[32];
+    uint8_t placement;     /* enum trib_placement_level */
+    char evidence[128];    /* why that level */
+    uint64_t clock_bytes;  /* host bytes written */
+    uint64_t events, events_dropped, bytes_dropped;
+    uint64_t live_runs, live_bytes, runs_dropped;
+    uint32_t attributes, attributes_evicted;
+    uint32_t reclusterings, streams_used;
+    uint64_t trace_bytes, trace_errors;
+    uint64_t drive_errors; /* -ENOSPC and the like, counted, never passed to the engine */
+    uint64_t host_pages, gc_pages, erases; /* emulated drive; 0 elsewhere */
+    double waf;                            /* 0 = the drive cannot say */
+};
+
+/* Opens a pipeline. live: start the ring and the maintenance thread. 0, -EINVAL (options; error says which),
+ * -ENOMEM, -EIO/-EPROTO/-EBADMSG (state or trace file refused). */
+TRIB_EXPORT int trib_pipeline_open(struct trib_pipeline **out, const char *options, bool live,
+                                   struct trib_error *error);
+
+/* Drains, flushes trace and state, frees. 0 or the first -errno met while closing. NULL is fine. */
+TRIB_EXPORT int trib_pipeline_close(struct trib_pipeline *pipeline);
+
+/* Replay: runs one event through the flow. 0; -EINVAL (zero length, overflow, unaligned block range); -ENOSPC (the
+ * drive is too small for the trace). On error the event had no effect beyond the blocks already written. */
+TRIB_EXPORT int trib_pipeline_process(struct trib_pipeline *pipeline, const struct trib_event *event);
+
+/* Live: queue an event. Returns false when it was dropped (ring full); the engine need not care. */
+TRIB_EXPORT bool trib_pipeline_submit(struct trib_pipeline *pipeline, const struct trib_event *event);
+
+/* Live: the stream that a write of this context should carry now, for a drive that takes streams from the caller.
+ * Lock-free read of the attribute table; 0 for unknown contexts. */
+TRIB_EXPORT uint16_t trib_pipeline_place(struct trib_pipeline *pipeline, const struct trib_context *who);
+
+/* Live: returns once every event submitted before the call has been processed (tests, orderly shutdown). */
+TRIB_EXPORT void trib_pipeline_drain(struct trib_pipeline *pipeline);
+
+/* Names a file in the trace so that people can read it. Never fails; a full name table is counted as dropped. */
+TRIB_EXPORT void trib_pipeline_name_file(struct trib_pipeline *pipeline, uint64_t file, const char *path);
+
+/* A consistent snapshot of the counters; any thread. */
+TRIB_EXPORT void trib_pipeline_status(struct trib_pipeline *pipeline, struct trib_status *out);
+
+/* What a report needs beyond counters. Called on the thread that runs the flow; must not call back. */
+struct trib_death_report {
+    struct trib_context who; /* as first seen for that row; zero if the row was evicted */
+    uint64_t key;            /* salted signature; 0 = unknown */
+    uint64_t age_bytes, length_bytes;
+    uint16_t stream; /* that the data had been put in */
+    uint8_t cause;   /* enum trib_cause */
+};
+struct trib_write_report {
+    struct trib_context who;
+    uint64_t key, clock_bytes, length_bytes;
+    uint16_t stream;
+};
+struct trib_observer {
+    void *arg;
+    void (*wrote)(void *arg, const struct trib_write_report *write); /* each may be NULL */
+    void (*died)(void *arg, const struct trib_death_report *death);
+};
+TRIB_EXPORT void trib_pipeline_observe(struct trib_pipeline *pipeline, const struct trib_observer *observer);
+
+/* Every live extent as if it died now (right-censored lifetimes). */
+TRIB_EXPORT void trib_pipeline_visit_live(struct trib_pipeline *pipeline,
+                                          void (*visit)(void *arg, const struct trib_death_report *live), void *arg);
+
+/* The attribute table, row by row, as learned so far. */
+struct trib_attribute_report {
+    struct trib_context who;
+    uint64_t key, written_bytes, died_bytes, live_bytes;
+    double lifetime_mean_bytes, lifetime_deviation_bytes;
+    uint32_t samples;
+    uint16_t stream;
+};
+TRIB_EXPORT void trib_pipeline_visit_attributes(struct trib_pipeline *pipeline,
+                                                void (*visit)(void *arg, const struct trib_attribute_report *row),
+                                                void *arg);
+
+/* The drive behind the pipeline. 0, or -ENODEV without one. */
+struct trib_drive_report {
+    char name[32];
+    uint64_t capacity_bytes, reclaim_unit_bytes, reclaim_units, physical_bytes;
+    double over_provisioning_percent;
+    uint32_t streams;
+    char gc[16], victim[16];
+    uint64_t host_pages, gc_pages, metadata_pages, erases, discarded_pages, live_pages, live_pages_peak;
+    uint32_t streams_used, open_units_peak;
+    double virtual_seconds;
+};
+TRIB_EXPORT int trib_pipeline_drive(struct trib_pipeline *pipeline, struct trib_drive_report *out);
+/* Writes the drive's state as JSON to an open stdio stream (void *, a FILE). 0, -ENODEV, -ENOSYS, -EIO. */
+TRIB_EXPORT int trib_pipeline_dump_drive(struct trib_pipeline *pipeline, void *file);
+
+/* Identity of a file for trib_event.file: stable over rename and restart. Never 0. */
+static inline uint64_t trib_file_identity(uint64_t device, uint64_t inode) {
+    uint64_t h = (device * 0x9E3779B97F4A7C15ull) ^ (inode + 0x632BE59BD9B4E019ull);
+    h ^= h >> 32;
+    h *= 0xD6E8FEB86659FD93ull;
+    h ^= h >> 32;
+    return h ? h : 1;
+}
+
+TRIB_C_END
+#endif

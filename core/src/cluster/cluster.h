@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One-dimensional clustering as pure functions. Values need not be sorted; labels come back ordered by centroid
+ * (0 = smallest), so that stream names keep their meaning from one clustering to the next. No allocation: the caller
+ * gives the workspace. Thread safety: pure. */
+#ifndef TRIB_CLUSTER_CLUSTER_H
+#define TRIB_CLUSTER_CLUSTER_H
+
+#include <tributary/error.h>
+#include <stddef.h>
+#include <stdint.h>
+
+TRIB_C_BEGIN
+
+struct trib_cluster_input {
+    const double *values;  /* n finite numbers */
+    const double *weights; /* n positive numbers, or NULL for 1 */
+    uint32_t count;        /* n, 1.. */
+    uint32_t clusters;     /* k, 1..64 */
+};
+
+/* Bytes of workspace that any of the methods below needs. */
+size_t trib_cluster_workspace_bytes(uint32_t count, uint32_t clusters);
+
+/* Each fills labels[n] with 0..used-1 and centroids[k] ascending, and returns `used` = min(k, distinct values). */
+/* Optimal k-means by dynamic programming over the sorted values (Wang & Song, "Ckmeans.1d.dp", R Journal 2011). */
+uint32_t trib_cluster_exact(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                            double *centroids);
+/* Lloyd's k-means from quantile seeds (FAST'19 section 5.2 names k-means; seeding is our choice). */
+uint32_t trib_cluster_lloyd(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                            double *centroids);
+/* Closest pair first until k remain (HotStorage'18). */
+uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                                  double *centroids);
+
+TRIB_C_END
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy seam: who decides the stream. One file per policy; registry.c is the only list. A policy never sees a
+ * drive; it meets one in pipeline.c. Six functions; open, died, relocate and tick run on the maintenance thread (or the
+ * replayer) under trib_state_lock; place may run on any thread, takes no lock, never allocates and cannot fail. */
+#ifndef TRIB_POLICY_POLICY_H
+#define TRIB_POLICY_POLICY_H
+
+#include <stdint.h>
+
+#include "base/options.h"
+#include "lifetime/extents.h"
+#include "state/state.h"
+
+TRIB_C_BEGIN
+
+/* What a policy cannot work without; the pipeline refuses a trace that lacks it with a sentence. */
+enum trib_policy_needs {
+    TRIB_NEEDS_SIGNATURE = 1u << 0,
+    TRIB_NEEDS_HINT = 1u << 1,
+    TRIB_NEEDS_LEVEL = 1u << 2,
+    TRIB_NEEDS_LBA = 1u << 3, /* place is then called per block range, after allocation */
+    TRIB_NEEDS_TRIM = 1u << 4,
+};
+
+struct trib_policy_env {
+    struct trib_state *state;
+    uint32_t streams;        /* m: streams a host may name besides S0, so ids are 0..m */
+    uint64_t capacity_bytes; /* exported by the drive; 0 = unknown */
+};
+
+/* One write as a policy sees it. */
+struct trib_placement {
+    struct trib_context who;
+    trib_attribute_ref attribute; /* row of the salted signature, 0 = none */
+    uint32_t thread;
+    uint64_t file, offset_bytes, length_bytes;
+    uint64_t lba;         /* TRIB_LBA_UNKNOWN unless the policy needs it */
+    uint64_t clock_bytes;
+};
+
+/* A page that garbage collection moves: where should it go?  */
+struct trib_relocation {
+    uint64_t lba;
+    uint64_t clock_bytes;
+    uint16_t stream;       /* external stream the host wrote it to */
+    uint16_t victim_class; /* internal stream of the victim, or its external one */
+    bool victim_internal;
+};
+
+struct trib_policy {
+    const char *name;
+    const char *summary; /* one line, <= 60 columns */
+    const struct trib_option_spec *options;
+    uint32_t needs; /* enum trib_policy_needs */
+    bool wants_internal; /* defaults to gc=twin */
+
+    int (*open)(void **self, const struct trib_policy_env *env, struct trib_options *options,
+                struct trib_error *error);
+    void (*close)(void *self);
+    uint16_t (*place)(void *self, const struct trib_placement *write);          /* 0..m */
+    void (*died)(void *self, const struct trib_death *death);                   /* may be NULL */
+    uint16_t (*relocate)(void *self, const struct trib_relocation *page);       /* gc=class|pstream; may be NULL */
+    void (*tick)(void *self, uint64_t clock_bytes); /* cheap when nothing is due; called after every event; or NULL */
+};
+
+/* NULL-terminated list, and look-up by name (NULL + a sentence listing the valid names). */
+extern const struct trib_policy *const trib_policies[];
+const struct trib_policy *trib_policy_find(const char *name, struct trib_error *error);
+
+TRIB_C_END
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Event files: what was written, by whom, and when it died. Compact (delta-coded records in checksummed blocks),
+ * versioned, streamable, readable while being written. Format: docs/formats/trace.md.
+ * Thread safety: a writer and a reader have one owner each; a reader may follow a file that a writer extends. */
+#ifndef TRIB_TRACE_TRACE_H
+#define TRIB_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tributary/error.h>
+#include <tributary/event.h>
+#include <tributary/signature.h>
+
+TRIB_C_BEGIN
+
+struct trib_trace_writer;
+struct trib_trace_reader;
+
+#define TRIB_TRACE_VERSION 1
+
+enum trib_trace_item_kind {
+    TRIB_TRACE_EVENT = 1,
+    TRIB_TRACE_NAME = 2,      /* a file's path */
+    TRIB_TRACE_MODULE = 3,    /* an ELF module of the traced program */
+    TRIB_TRACE_SIGNATURE = 4, /* frames of a signature */
+    TRIB_TRACE_GAP = 5,       /* events that the recorder dropped here */
+    TRIB_TRACE_NOTE = 6,      /* free text: command, host, options */
+};
+
+struct trib_trace_item {
+    enum trib_trace_item_kind kind;
+    struct trib_event event;
+    uint64_t id;             /* file (NAME) or signature (SIGNATURE) */
+    const char *text;        /* NAME, NOTE; valid until the next call */
+    struct trib_module module; /* MODULE; its number is module_index */
+    uint32_t module_index;
+    struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX]; /* SIGNATURE */
+    uint32_t frame_count;
+    uint64_t gap_events, gap_bytes;
+};
+
+/* Truncates an existing file only if it is empty or a trace. 0; -EEXIST (a file that is not a trace); -errno. */
+int trib_trace_writer_open(struct trib_trace_writer **out, const char *path, struct trib_error *error);
+
+/* Each: 0 or the -errno of the file system; after the first failure the writer is inert and repeats it. Events keep
+ * their order; a partly filled block reaches the file with flush or after 64 KiB. */
+int trib_trace_write(struct trib_trace_writer *writer, const struct trib_event *event);
+int trib_trace_write_name(struct trib_trace_writer *writer, uint64_t file, const char *path);
+int trib_trace_write_signature(struct trib_trace_writer *writer, uint64_t signature, const struct trib_frame *frames,
+                               uint32_t count); /* writes MODULE items for modules not yet in the file */
+int trib_trace_write_gap(struct trib_trace_writer *writer, uint64_t events, uint64_t bytes);
+int trib_trace_write_note(struct trib_trace_writer *writer, const char *text);
+int trib_trace_flush(struct trib_trace_writer *writer);
+uint64_t trib_trace_writer_bytes(const struct trib_trace_writer *writer);
+int trib_trace_writer_close(struct trib_trace_writer *writer); /* writes the end block; 0 or first -errno */
+
+struct trib_trace_read_options {
+    bool allow_truncated; /* replay up to the cut instead of refusing */
+    bool follow;          /* -EAGAIN at the present end of an unfinished file instead of an error */
+};
+
+/* 0; -EPROTO (foreign file, future version), -EBADMSG (bad header), -errno; error has offset and reason. */
+int trib_trace_reader_open(struct trib_trace_reader **out, const char *path,
+                           const struct trib_trace_read_options *options, struct trib_error *error);
+/* 1 an item, 0 the end, -EBADMSG (corrupt or truncated; offset and reason in error), -EAGAIN (follow). */
+int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *item, struct trib_error *error);
+int trib_trace_rewind(struct trib_trace_reader *reader);
+/* Position and size for progress bars, bytes. */
+void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position, uint64_t *size);
+bool trib_trace_was_truncated(const struct trib_trace_reader *reader);
+void trib_trace_reader_close(struct trib_trace_reader *reader);
+
+TRIB_C_END
+#endif

@@ -52,8 +52,11 @@ TRIB_EXPORT int trib_pipeline_open(struct trib_pipeline **out, const char *optio
 TRIB_EXPORT int trib_pipeline_close(struct trib_pipeline *pipeline);
 
 /* Replay: runs one event through the flow. 0; -EINVAL (zero length, overflow, unaligned block range); -ENOSPC (the
- * drive is too small for the trace). On error the event had no effect beyond the blocks already written. */
+ * drive is too small for the trace: the event was learned from, but the drive lacks some of its blocks). */
 TRIB_EXPORT int trib_pipeline_process(struct trib_pipeline *pipeline, const struct trib_event *event);
+
+/* Replay: the recorder dropped events worth `bytes` of writes here; time goes on without them. */
+TRIB_EXPORT void trib_pipeline_skip(struct trib_pipeline *pipeline, uint64_t bytes);
 
 /* Live: queue an event. Returns false when it was dropped (ring full); the engine need not care. */
 TRIB_EXPORT bool trib_pipeline_submit(struct trib_pipeline *pipeline, const struct trib_event *event);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts a pipeline together from its options and takes it apart again. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+
+#define FIELD(name) offsetof(struct trib_pipeline_settings, name)
+
+const struct trib_option_spec trib_pipeline_options[] = {
+    {.key = "policy", .fallback = "pcstream", .type = TRIB_OPTION_TEXT, .offset = FIELD(policy),
+     .help = "who decides the stream (trib policies)"},
+    {.key = "drive", .fallback = "emulated", .type = TRIB_OPTION_TEXT, .offset = FIELD(drive),
+     .help = "who takes the writes (trib drive list); none: learn and record only"},
+    {.key = "state", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(state),
+     .help = "file that keeps what was learned; empty: forgotten at exit"},
+    {.key = "trace", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(trace),
+     .help = "record events to this file (live pipelines)"},
+    {.key = "streams", .fallback = "8", .type = TRIB_OPTION_U32, .offset = FIELD(streams),
+     .minimum = 0, .maximum = 63, .help = "streams besides S0 (FAST'19: 8 on the PM963)"},
+    {.key = "salt", .fallback = "none", .type = TRIB_OPTION_FLAGS, .offset = FIELD(salt),
+     .choices = "kind|hint|activity|family|level|tenant",
+     .help = "what joins the call path in a signature"},
+    {.key = "attributes", .fallback = "8192", .type = TRIB_OPTION_U32, .offset = FIELD(attributes),
+     .minimum = 1, .maximum = 1 << 20, .help = "rows of the attribute table"},
+    {.key = "runs", .fallback = "4194304", .type = TRIB_OPTION_U32, .offset = FIELD(runs),
+     .minimum = 16, .maximum = 2147483648.0, .help = "live extents that can be followed; 32 bytes each"},
+    {.key = "ring", .fallback = "131072", .type = TRIB_OPTION_U32, .offset = FIELD(ring),
+     .minimum = 1024, .maximum = 1 << 24, .help = "events that may wait (live pipelines); 72 bytes each"},
+    {.key = "allocation", .fallback = "next-fit", .type = TRIB_OPTION_ENUM,
+     .offset = FIELD(allocation), .choices = "next-fit|first-fit",
+     .help = "how files get blocks"},
+    {.key = "window", .fallback = "128", .type = TRIB_OPTION_U32, .offset = FIELD(window_blocks),
+     .minimum = 0, .maximum = 65536, .help = "blocks reserved ahead of a growing file"},
+    TRIB_OPTIONS_END,
+};
+
+static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
+                         bool internal) {
+    struct trib_pipeline *pipeline = arg;
+    struct trib_relocation page = {.lba = lba,
+                                   .clock_bytes = pipeline->clock_bytes,
+                                   .stream = stream,
+                                   .victim_class = victim_class,
+                                   .victim_internal = internal};
+
+    return pipeline->policy->relocate(pipeline->policy_self, &page);
+}
+
+static int open_state(struct trib_pipeline *pipeline, struct trib_error *error) {
+    struct trib_pipeline_settings *settings = &pipeline->settings;
+    struct trib_state_config config = {.path = settings->state[0] ? settings->state : NULL,
+                                       .attributes = settings->attributes,
+                                       .runs = settings->runs};
+    int rc = trib_state_open(&pipeline->state, &config, error);
+
+    if (rc)
+        return rc;
+    rc = trib_extents_open(&pipeline->extents, pipeline->state);
+    return rc ? trib_fail(error, rc, "live extents: %s", strerror(-rc)) : 0;
+}
+
+static int open_drive(struct trib_pipeline *pipeline, struct trib_options *options,
+                      struct trib_error *error) {
+    struct trib_pipeline_settings *settings = &pipeline->settings;
+    const struct trib_drive *drive = NULL;
+    struct trib_drive_env env = {.streams = settings->streams,
+                                 .wants_internal = pipeline->policy->wants_internal,
+                                 .relocate = pipeline->policy->relocate ? relocate : NULL,
+                                 .relocate_arg = pipeline};
+
+    if (strcmp(settings->drive, "none") == 0)
+        return 0;
+    drive = trib_drive_find(settings->drive, error);
+    if (!drive)
+        return -EINVAL;
+    int rc = drive->open(&pipeline->drive_self, &env, options, error);
+    if (rc)
+        return rc;
+    pipeline->drive = drive;
+    drive->describe(pipeline->drive_self, &pipeline->description);
+    struct trib_volume_config config = {.blocks = pipeline->description.usable_blocks,
+                                        .allocation = (enum trib_volume_allocation)settings->allocation,
+                                        .window_blocks = settings->window_blocks};
+    struct trib_volume_sink sink = {.arg = pipeline,
+                                    .write = trib_flow_block_write,
+                                    .discard = trib_flow_block_discard,
+                                    .read = trib_flow_block_read};
+    return trib_volume_open(&pipeline->volume, &config, &sink, error);
+}
+
+static int open_policy(struct trib_pipeline *pipeline, struct trib_options *options,
+                       struct trib_error *error) {
+    struct trib_policy_env env = {.state = pipeline->state,
+                                  .streams = pipeline->drive ? pipeline->description.streams
+                                                             : pipeline->settings.streams,
+                                  .capacity_bytes = pipeline->description.capacity_bytes};
+    void *self = NULL;
+    int rc = pipeline->policy->open(&self, &env, options, error);
+
+    pipeline->policy_self = self;
+    pipeline->policy_is_open = rc == 0;
+    return rc;
+}
+
+static int assemble(struct trib_pipeline *pipeline, struct trib_options *options, bool live,
+                    struct trib_error *error) {
+    int rc = trib_options_take(options, trib_pipeline_options, &pipeline->settings, error);
+
+    if (rc)
+        return rc;
+    pipeline->policy = trib_policy_find(pipeline->settings.policy, error);
+    if (!pipeline->policy)
+        return -EINVAL;
+    rc = open_drive(pipeline, options, error);
+    if (rc == 0)
+        rc = open_state(pipeline, error);
+    if (rc == 0)
+        rc = open_policy(pipeline, options, error);
+    if (rc == 0)
+        rc = trib_options_finish(options, error);
+    if (rc == 0 && live)
+        rc = trib_live_open(&pipeline->live, pipeline, error);
+    else if (rc == 0 && pipeline->settings.trace[0])
+        rc = trib_fail(error, -EINVAL, "option 'trace' records live runs; a replay has its trace");
+    return rc;
+}
+
+int trib_pipeline_open(struct trib_pipeline **out, const char *text, bool live,
+                       struct trib_error *error) {
+    struct trib_error ignored;
+    struct trib_options *options = NULL;
+    struct trib_pipeline *pipeline = calloc(1, sizeof *pipeline);
+
+    if (!error)
+        error = &ignored;
+    error->text[0] = '\0';
+    if (!pipeline)
+        return trib_fail(error, -ENOMEM, "out of memory");
+    int rc = trib_options_open(&options, text, error);
+    if (rc == 0)
+        rc = assemble(pipeline, options, live, error);
+    trib_options_close(options);
+    if (rc)
+        trib_pipeline_close(pipeline);
+    else
+        *out = pipeline;
+    return rc;
+}
+
+int trib_pipeline_close(struct trib_pipeline *pipeline) {
+    int rc = 0, failed;
+
+    if (!pipeline || trib_live_orphaned(pipeline->live))
+        return 0; /* a fork's copy: its locks may be held by a thread that is not here */
+    if (pipeline->live)
+        rc = trib_live_close(pipeline->live);
+    if (pipeline->policy_is_open)
+        pipeline->policy->close(pipeline->policy_self);
+    trib_volume_close(pipeline->volume);
+    if (pipeline->drive && (failed = pipeline->drive->close(pipeline->drive_self)) && !rc)
+        rc = failed;
+    trib_extents_close(pipeline->extents);
+    if (pipeline->state && (failed = trib_state_close(pipeline->state)) && !rc)
+        rc = failed;
+    free(pipeline);
+    return rc;
+}

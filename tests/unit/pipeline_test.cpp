@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flow in replay: what it accepts, what it refuses, and that one hand-checkable story comes out right.
+#include "support/catch.hpp"
+
+#include <cerrno>
+#include <vector>
+
+#include "flow.h"
+#include "support/events.hpp"
+#include "support/pipeline.hpp"
+
+using trib_test::kSmallDrive;
+using trib_test::Pipeline;
+
+namespace {
+
+trib_event Write(uint64_t file, uint64_t offset, uint64_t length, uint64_t signature = 7) {
+    trib_event event{};
+    event.kind = TRIB_EVENT_WRITE;
+    event.file = file;
+    event.offset_bytes = offset;
+    event.length_bytes = length;
+    event.who.signature = signature;
+    event.who.level = TRIB_LEVEL_UNKNOWN;
+    event.stream = TRIB_STREAM_UNDECIDED;
+    return event;
+}
+
+trib_event Of(uint8_t kind, uint8_t cause, uint64_t file) {
+    trib_event event = Write(file, 0, TRIB_LENGTH_TO_END);
+    event.kind = kind;
+    event.cause = cause;
+    return event;
+}
+
+struct Seen {
+    std::vector<trib_death_report> deaths;
+    std::vector<trib_write_report> writes;
+    trib_observer observer() {
+        return {this,
+                [](void *arg, const trib_write_report *w) { static_cast<Seen *>(arg)->writes.push_back(*w); },
+                [](void *arg, const trib_death_report *d) { static_cast<Seen *>(arg)->deaths.push_back(*d); }};
+    }
+};
+
+} // namespace
+
+TEST_CASE("salts change the key, and only those asked for") {
+    trib_context a{}, b{};
+    a.signature = b.signature = 42;
+    a.write_hint = TRIB_HINT_SHORT;
+    b.write_hint = TRIB_HINT_LONG;
+    b.level = 3;
+    CHECK(trib_flow_key(&a, 0) == 42);
+    CHECK(trib_flow_key(&a, 0) == trib_flow_key(&b, 0));
+    CHECK(trib_flow_key(&a, TRIB_SALT_KIND) == trib_flow_key(&b, TRIB_SALT_KIND));
+    CHECK(trib_flow_key(&a, TRIB_SALT_HINT) != trib_flow_key(&b, TRIB_SALT_HINT));
+    CHECK(trib_flow_key(&a, TRIB_SALT_LEVEL) != trib_flow_key(&b, TRIB_SALT_LEVEL));
+}
+
+TEST_CASE("a file is written, grows after a sync, and dies: pages, clock and lifetime by hand") {
+    Pipeline pipeline(std::string(kSmallDrive) + ",policy=none");
+    INFO(pipeline.error());
+    REQUIRE(pipeline.rc() == 0);
+    Seen seen;
+    trib_observer observer = seen.observer();
+    trib_pipeline_observe(pipeline.get(), &observer);
+
+    // 10,000 bytes: two full pages at once, the tail page at the sync.
+    trib_event event = Write(1, 0, 10000);
+    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    CHECK(pipeline.status().host_pages == 2);
+    event = Of(TRIB_EVENT_SYNC, TRIB_CAUSE_FSYNC, 1);
+    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    CHECK(pipeline.status().host_pages == 3);
+    // It grows by one byte and is closed: the tail page is written again.
+    event = Write(1, 10000, 1);
+    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    event = Of(TRIB_EVENT_SYNC, TRIB_CAUSE_CLOSE, 1);
+    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    CHECK(pipeline.status().host_pages == 4);
+    // 1 MiB of something else passes, then the file dies.
+    event = Write(2, 0, 1 << 20, 8);
+    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    event = Of(TRIB_EVENT_DEATH, TRIB_CAUSE_UNLINK, 1);
+    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+
+    const trib_status status = pipeline.status();
+    CHECK(status.clock_bytes == 10001 + (1 << 20));
+    CHECK(status.live_bytes == 1 << 20);
+    CHECK(status.events == 6);
+    CHECK(seen.writes.size() == 3);
+    REQUIRE(seen.deaths.size() == 1);
+    CHECK(seen.deaths[0].length_bytes == 10001);
+    CHECK(seen.deaths[0].who.signature == 7);
+    CHECK(seen.deaths[0].cause == TRIB_CAUSE_UNLINK);
+    CHECK(seen.deaths[0].age_bytes == Approx(10001.0 + (1 << 20)).margin(4096));
+    trib_drive_report drive{};
+    REQUIRE(trib_pipeline_drive(pipeline.get(), &drive) == 0);
+    CHECK(drive.live_pages == 256);
+}
+
+TEST_CASE("ranges that make no sense are refused and change nothing") {
+    Pipeline pipeline(std::string(kSmallDrive) + ",policy=none");
+    REQUIRE(pipeline.rc() == 0);
+    for (trib_event event : {Write(1, 0, 0), Write(1, UINT64_MAX - 5, 10), Write(0, 100, 4096)})
+        CHECK(trib_pipeline_process(pipeline.get(), &event) == -EINVAL);
+    trib_event nonsense = Write(1, 0, 1);
+    nonsense.kind = 99;
+    CHECK(trib_pipeline_process(pipeline.get(), &nonsense) == -EINVAL);
+    CHECK(pipeline.status().clock_bytes == 0);
+    CHECK(pipeline.status().live_bytes == 0);
+}
+
+TEST_CASE("a drive that is too small says so") {
+    Pipeline pipeline(std::string(kSmallDrive) + ",policy=none");
+    REQUIRE(pipeline.rc() == 0);
+    trib_event event = Write(1, 0, 65u << 20);
+    CHECK(trib_pipeline_process(pipeline.get(), &event) == -ENOSPC);
+}
+
+TEST_CASE("wrong options are named") {
+    struct Bad {
+        const char *options, *expected;
+    };
+    for (const Bad &bad : {Bad{"policy=pcsteam", "pcstream"}, Bad{"drive=floppy", "emulated"},
+                           Bad{"polcy=none", "policy"}, Bad{"salt=level+age", "family"},
+                           Bad{"policy=none,trace=/nonexistent/t", "live"}, Bad{"streams=64", "0..63"}}) {
+        Pipeline pipeline(bad.options);
+        INFO(bad.options << " -> " << pipeline.error());
+        CHECK(pipeline.rc() == -EINVAL);
+        CHECK(pipeline.error().find(bad.expected) != std::string::npos);
+    }
+}
+
+TEST_CASE("the same events give the same answer") {
+    trib_status first{}, second{};
+    for (trib_status *status : {&first, &second}) {
+        Pipeline pipeline(std::string(kSmallDrive) + ",capacity=512M,policy=pcstream,gc=twin");
+        INFO(pipeline.error());
+        REQUIRE(pipeline.rc() == 0);
+        trib_test::FileEvents events(11);
+        for (int i = 0; i < 20000; i++) {
+            trib_event event = events.next();
+            REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+        }
+        *status = pipeline.status();
+    }
+    CHECK(first.host_pages > 10000);
+    CHECK(first.host_pages == second.host_pages);
+    CHECK(first.gc_pages == second.gc_pages);
+    CHECK(first.erases == second.erases);
+    CHECK(first.reclusterings == second.reclusterings);
+}

@@ -26,6 +26,7 @@ struct trib_drive_env {
 struct trib_drive_description {
     char name[32];
     uint64_t capacity_bytes;     /* exported */
+    uint64_t usable_blocks;      /* blocks 0.. that a volume may allocate; the rest is cold data of the drive's own */
     uint64_t reclaim_unit_bytes; /* erased together */
     uint64_t reclaim_units;      /* physical */
     uint32_t streams;            /* besides S0, as granted */
@@ -64,6 +65,7 @@ struct trib_drive {
     int (*dump)(void *self, FILE *out); /* JSON state for plots; may be NULL */
 };
 
+/* NULL-terminated list, and look-up by name (NULL + a sentence listing the valid names). */
 extern const struct trib_drive *const trib_drives[];
 const struct trib_drive *trib_drive_find(const char *name, struct trib_error *error);
 

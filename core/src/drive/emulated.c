@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The emulated multi-stream drive: options -> flash model, plus contents where they are wanted. Every write reaches the
+ * model first: a refused range must not change contents. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tributary/event.h>
+
+#include "base/assert.h"
+#include "drive/drives.h"
+#include "drive/presets.h"
+#include "drive/store.h"
+#include "flash/flash.h"
+
+#define GC_CHOICES     "same|shared|twin|pstream|class|preserve"
+#define VICTIM_CHOICES "greedy|cost-benefit|fifo|d-choices|spare-quota"
+#define NOT_GIVEN      (-1)
+#define FILL_STEP_PAGES (1u << 20)
+
+enum internal_choice { INTERNAL_AUTO = 0, INTERNAL_OFF = 1, INTERNAL_TWIN = 2 };
+
+struct settings {
+    int preset, gc, internal, victim;
+    uint64_t capacity_bytes, superblock_bytes, seed;
+    double over_provisioning_percent, cold_percent;
+    uint32_t device_streams, internal_streams, victim_choices;
+    bool births, latency;
+    struct trib_flash_latency timing;
+    char data[TRIB_OPTION_TEXT_MAX];
+};
+
+#define FIELD(name) offsetof(struct settings, name)
+#define TIMING(name) offsetof(struct settings, timing.name)
+
+/* Keys without a fallback default to the preset's figure. */
+static const struct trib_option_spec options[] = {
+    {.key = "preset", .type = TRIB_OPTION_ENUM, .offset = FIELD(preset), .fallback = "default",
+     .choices = TRIB_PRESET_CHOICES, .help = "geometry to start from (docs/drives.md)"},
+    {.key = "capacity", .type = TRIB_OPTION_SIZE, .offset = FIELD(capacity_bytes), .minimum = TRIB_BLOCK_BYTES,
+     .maximum = 17592186040320.0, .help = "exported bytes, a multiple of 4 KiB [preset]"},
+    {.key = "op", .type = TRIB_OPTION_PERCENT, .offset = FIELD(over_provisioning_percent), .minimum = 0.1,
+     .maximum = 1000, .help = "over-provisioning: physical / exported - 1, percent [preset]"},
+    {.key = "superblock", .type = TRIB_OPTION_SIZE, .offset = FIELD(superblock_bytes), .minimum = TRIB_BLOCK_BYTES,
+     .maximum = 1099511627776.0, .help = "bytes erased together [preset]"},
+    {.key = "device_streams", .type = TRIB_OPTION_U32, .offset = FIELD(device_streams), .minimum = 0, .maximum = 1023,
+     .help = "streams besides S0 that the drive has [preset]"},
+    {.key = "gc", .type = TRIB_OPTION_ENUM, .offset = FIELD(gc), .choices = GC_CHOICES,
+     .help = "where garbage collection puts survivors [same, or twin with internal streams]"},
+    {.key = "internal", .type = TRIB_OPTION_ENUM, .offset = FIELD(internal), .fallback = "auto",
+     .choices = "auto|off|twin", .help = "internal streams (FAST'19 section 4); auto: as the policy wants"},
+    {.key = "internal_streams", .type = TRIB_OPTION_U32, .offset = FIELD(internal_streams), .minimum = 1,
+     .maximum = 1024, .help = "for gc=pstream and class [streams + 1]"},
+    {.key = "victim", .type = TRIB_OPTION_ENUM, .offset = FIELD(victim), .fallback = "greedy",
+     .choices = VICTIM_CHOICES, .help = "which superblock is collected"},
+    {.key = "choices", .type = TRIB_OPTION_U32, .offset = FIELD(victim_choices), .fallback = "10", .minimum = 2,
+     .maximum = 65536, .help = "d of victim=d-choices"},
+    {.key = "cold", .type = TRIB_OPTION_PERCENT, .offset = FIELD(cold_percent), .fallback = "0", .minimum = 0,
+     .maximum = 99, .help = "percent of the capacity filled at open with data that never die"},
+    {.key = "seed", .type = TRIB_OPTION_U64, .offset = FIELD(seed), .fallback = "1",
+     .help = "of random victims; the same seed gives the same run"},
+    {.key = "births", .type = TRIB_OPTION_BOOL, .offset = FIELD(births), .fallback = "off",
+     .help = "keep each page's write time over copies (4 bytes per page)"},
+    {.key = "data", .type = TRIB_OPTION_TEXT, .offset = FIELD(data), .fallback = "none",
+     .help = "contents: none, memory, or file:PATH (sparse; kept)"},
+    {.key = "latency", .type = TRIB_OPTION_BOOL, .offset = FIELD(latency), .fallback = "off",
+     .help = "virtual time, which gives IOPS"},
+    {.key = "channels", .type = TRIB_OPTION_U32, .offset = TIMING(channels), .minimum = 1, .maximum = 256,
+     .help = "latency model [preset]"},
+    {.key = "dies", .type = TRIB_OPTION_U32, .offset = TIMING(dies_per_channel), .minimum = 1, .maximum = 256,
+     .help = "dies per channel [preset]"},
+    {.key = "read_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(read_us), .minimum = 0, .maximum = 1e6,
+     .help = "NAND page read, microseconds [preset]"},
+    {.key = "program_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(program_us), .minimum = 0, .maximum = 1e6,
+     .help = "program of program_pages on a die, microseconds [preset]"},
+    {.key = "erase_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(erase_us), .minimum = 0, .maximum = 1e6,
+     .help = "block erase, microseconds [preset]"},
+    {.key = "channel_mbps", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(channel_mb_per_s), .minimum = 1,
+     .maximum = 1e6, .help = "channel rate, MB/s [preset]"},
+    {.key = "program_pages", .type = TRIB_OPTION_U32, .offset = TIMING(pages_per_program), .minimum = 1,
+     .maximum = 65536, .help = "logical pages programmed at once on a die [preset]"},
+    {.key = "queue_depth", .type = TRIB_OPTION_U32, .offset = TIMING(queue_depth), .minimum = 1, .maximum = 65536,
+     .help = "host commands in flight [preset]"},
+    TRIB_OPTIONS_END,
+};
+
+struct emulated {
+    struct trib_flash *flash;
+    struct trib_store store;
+    struct trib_flash_config config;
+    struct trib_flash_stats at_start; /* after the cold fill: subtracted from every counter */
+    uint64_t usable_blocks, live_pages_peak;
+};
+
+/* The first option alone, then the rest over the figures of the preset it names. */
+static int take_options(struct settings *out, struct trib_options *given, struct trib_error *error) {
+    const struct trib_option_spec first[] = {options[0], TRIB_OPTIONS_END};
+    struct settings s = {.gc = NOT_GIVEN};
+    int code = trib_options_take(given, first, &s, error);
+    if (code)
+        return code;
+    const struct trib_preset *preset = &trib_presets[s.preset];
+    s.capacity_bytes = preset->capacity_bytes;
+    s.over_provisioning_percent = preset->over_provisioning_percent;
+    s.superblock_bytes = preset->superblock_bytes;
+    s.device_streams = preset->streams;
+    s.timing = preset->latency;
+    code = trib_options_take(given, options + 1, &s, error);
+    if (!code)
+        *out = s;
+    return code;
+}
+
+static int choose_gc(const struct settings *s, const struct trib_drive_env *env, struct trib_error *error) {
+    bool twins = s->internal == INTERNAL_TWIN || (s->internal == INTERNAL_AUTO && env->wants_internal);
+    if (s->gc == NOT_GIVEN)
+        return twins ? TRIB_GC_TWIN : TRIB_GC_SAME;
+    if ((s->internal == INTERNAL_TWIN && s->gc != TRIB_GC_TWIN) ||
+        (s->internal == INTERNAL_OFF && s->gc == TRIB_GC_TWIN))
+        return trib_fail(error, -EINVAL, "options 'gc' and 'internal' contradict each other; give one of them");
+    if ((s->gc == TRIB_GC_PSTREAM || s->gc == TRIB_GC_CLASS) && !env->relocate)
+        return trib_fail(error, -EINVAL,
+                         "option 'gc': pstream and class need a policy that places what is collected");
+    return s->gc;
+}
+
+static int check_sizes(const struct settings *s, struct trib_error *error) {
+    if (s->capacity_bytes % TRIB_BLOCK_BYTES)
+        return trib_fail(error, -EINVAL, "option 'capacity': %llu is no multiple of 4096",
+                         (unsigned long long)s->capacity_bytes);
+    if (s->superblock_bytes % TRIB_BLOCK_BYTES)
+        return trib_fail(error, -EINVAL, "option 'superblock': %llu is no multiple of 4096",
+                         (unsigned long long)s->superblock_bytes);
+    return 0;
+}
+
+static int configure(struct trib_flash_config *out, const struct settings *s, const struct trib_drive_env *env,
+                     struct trib_error *error) {
+    int gc = choose_gc(s, env, error);
+    if (gc < 0)
+        return gc;
+    int code = check_sizes(s, error);
+    if (code)
+        return code;
+    uint32_t streams = env->streams < s->device_streams ? env->streams : s->device_streams;
+    *out = (struct trib_flash_config){
+        .logical_pages = s->capacity_bytes / TRIB_BLOCK_BYTES,
+        .over_provisioning = s->over_provisioning_percent / 100,
+        .superblock_pages = (uint32_t)(s->superblock_bytes / TRIB_BLOCK_BYTES),
+        .streams = streams,
+        .internal_streams = s->internal_streams ? s->internal_streams : streams + 1,
+        .gc = (enum trib_gc_destination)gc,
+        .victim = (enum trib_victim)s->victim,
+        .victim_choices = s->victim_choices,
+        .seed = s->seed,
+        .keep_births = s->births,
+        .relocate = env->relocate,
+        .relocate_arg = env->relocate_arg,
+    };
+    if (s->latency)
+        out->latency = s->timing;
+    return 0;
+}
+
+/* Cold data lie at the top of the address range and fill whole superblocks, so that no later write shares one with
+ * them. */
+static int fill_cold(struct emulated *drive, double percent, struct trib_error *error) {
+    uint64_t end = drive->config.logical_pages, unit = drive->config.superblock_pages;
+    uint64_t pages = (uint64_t)((double)end * percent / 100 / (double)unit + 0.5) * unit;
+    if (percent > 0 && (!pages || pages >= end))
+        return trib_fail(error, -EINVAL, "option 'cold': %.3g %% of this drive is no whole number of superblocks "
+                         "between one and all", percent);
+    drive->usable_blocks = end - pages;
+    for (uint64_t lba = drive->usable_blocks; lba < end; lba += FILL_STEP_PAGES) {
+        uint32_t step = end - lba < FILL_STEP_PAGES ? (uint32_t)(end - lba) : FILL_STEP_PAGES;
+        int code = trib_flash_write(drive->flash, lba, step, 0);
+        if (code)
+            return trib_fail(error, code, "option 'cold': filling failed at block %llu: %s",
+                             (unsigned long long)lba, strerror(-code));
+    }
+    trib_flash_statistics(drive->flash, &drive->at_start);
+    drive->live_pages_peak = drive->at_start.mapped_pages;
+    return 0;
+}
+
+static int emulated_close(void *self) {
+    struct emulated *drive = self;
+    trib_flash_close(drive->flash);
+    int code = trib_store_close(&drive->store);
+    free(drive);
+    return code;
+}
+
+static int emulated_open(void **self, const struct trib_drive_env *env, struct trib_options *given,
+                         struct trib_error *error) {
+    struct settings s;
+    struct trib_flash_config config;
+    int code = take_options(&s, given, error);
+    if (!code)
+        code = configure(&config, &s, env, error);
+    if (code)
+        return code;
+    struct emulated *drive = calloc(1, sizeof *drive);
+    if (!drive)
+        return trib_fail(error, -ENOMEM, "emulated drive: out of memory");
+    drive->config = config;
+    drive->store.fd = -1;
+    code = trib_flash_open(&drive->flash, &config, error);
+    if (!code)
+        code = trib_store_open(&drive->store, s.data, config.logical_pages, error);
+    if (!code)
+        code = fill_cold(drive, s.cold_percent, error);
+    if (code)
+        emulated_close(drive);
+    else
+        *self = drive;
+    return code;
+}
+
+static bool is_beyond(const struct emulated *drive, uint64_t lba, uint64_t blocks) {
+    uint64_t end = drive->config.logical_pages;
+    return !blocks || lba >= end || blocks > end - lba;
+}
+
+static int emulated_write(void *self, uint64_t lba, uint32_t blocks, uint16_t stream, const void *data) {
+    struct emulated *drive = self;
+    int code = trib_flash_write(drive->flash, lba, blocks, stream);
+    return !code && data ? trib_store_write(&drive->store, lba, blocks, data) : code;
+}
+
+static void note_peak(struct emulated *drive, const struct trib_flash_stats *stats) {
+    if (stats->mapped_pages > drive->live_pages_peak)
+        drive->live_pages_peak = stats->mapped_pages;
+}
+
+static int emulated_discard(void *self, uint64_t lba, uint64_t blocks) {
+    struct emulated *drive = self;
+    struct trib_flash_stats stats;
+    trib_flash_statistics(drive->flash, &stats);
+    note_peak(drive, &stats); /* nothing else shrinks what is live */
+    int code = trib_flash_discard(drive->flash, lba, blocks);
+    return code ? code : trib_store_discard(&drive->store, lba, blocks);
+}
+
+static int emulated_read(void *self, uint64_t lba, uint32_t blocks, void *data) {
+    struct emulated *drive = self;
+    if (is_beyond(drive, lba, blocks))
+        return -EINVAL;
+    int code = trib_flash_read(drive->flash, lba, blocks);
+    return !code && data ? trib_store_read(&drive->store, lba, blocks, data) : code;
+}
+
+/* The index-th of "a|b|c". */
+static void copy_choice(char *out, size_t capacity, const char *choices, int index) {
+    while (index-- > 0)
+        choices += strcspn(choices, "|") + 1;
+    snprintf(out, capacity, "%.*s", (int)strcspn(choices, "|"), choices);
+}
+
+static void emulated_describe(void *self, struct trib_drive_description *out) {
+    struct emulated *drive = self;
+    const struct trib_flash_config *config = &drive->config;
+    struct trib_flash_stats stats;
+    trib_flash_statistics(drive->flash, &stats);
+    *out = (struct trib_drive_description){
+        .name = "emulated",
+        .capacity_bytes = config->logical_pages * TRIB_BLOCK_BYTES,
+        .usable_blocks = drive->usable_blocks,
+        .reclaim_unit_bytes = (uint64_t)config->superblock_pages * TRIB_BLOCK_BYTES,
+        .reclaim_units = stats.physical_pages / config->superblock_pages,
+        .streams = config->streams,
+        .physical_bytes = stats.physical_pages * TRIB_BLOCK_BYTES,
+        .over_provisioning_percent =
+            100.0 * ((double)stats.physical_pages / (double)config->logical_pages - 1),
+        .level = TRIB_PLACEMENT_PLACED,
+        .evidence = "emulated in this process: the model acts on every stream",
+    };
+    copy_choice(out->gc, sizeof out->gc, GC_CHOICES, config->gc);
+    copy_choice(out->victim, sizeof out->victim, VICTIM_CHOICES, config->victim);
+}
+
+static void emulated_stats(void *self, struct trib_drive_stats *out) {
+    struct emulated *drive = self;
+    struct trib_flash_stats now;
+    const struct trib_flash_stats *start = &drive->at_start;
+    trib_flash_statistics(drive->flash, &now);
+    note_peak(drive, &now);
+    uint64_t host_pages = now.host_pages - start->host_pages, gc_pages = now.gc_pages - start->gc_pages;
+    *out = (struct trib_drive_stats){
+        .host_pages = host_pages,
+        .gc_pages = gc_pages,
+        .erases = now.erases - start->erases,
+        .discarded_pages = now.discarded_pages - start->discarded_pages,
+        .read_pages = now.read_pages - start->read_pages,
+        .streams_remapped = now.remapped_writes - start->remapped_writes,
+        .streams_used = now.streams_used,
+        .open_units_peak = (uint32_t)now.open_superblocks_peak,
+        .live_pages = now.mapped_pages,
+        .live_pages_peak = drive->live_pages_peak,
+        .waf = host_pages ? (double)(host_pages + gc_pages) / (double)host_pages : 0,
+        .virtual_seconds = now.virtual_seconds - start->virtual_seconds,
+    };
+}
+
+static int emulated_dump(void *self, FILE *out) {
+    struct emulated *drive = self;
+    return trib_flash_dump(drive->flash, out);
+}
+
+const struct trib_drive trib_drive_emulated = {
+    .name = "emulated",
+    .summary = "multi-stream flash drive in this process: WAF, wear, time",
+    .options = options,
+    .open = emulated_open,
+    .close = emulated_close,
+    .write = emulated_write,
+    .discard = emulated_discard,
+    .read = emulated_read,
+    .describe = emulated_describe,
+    .stats = emulated_stats,
+    .dump = emulated_dump,
+};

@@ -9,6 +9,7 @@
 
 #include "drive/drive.h"
 #include "lifetime/extents.h"
+#include "pipeline_options.h"
 #include "policy/policy.h"
 #include "state/state.h"
 #include "trace/trace.h"
@@ -72,7 +73,5 @@ int trib_live_close(struct trib_live *live);
 /* True in the child of a fork, which has neither the thread nor a right to the parent's files and locks. */
 bool trib_live_orphaned(const struct trib_live *live);
 void trib_live_status(const struct trib_live *live, struct trib_status *out);
-
-extern const struct trib_option_spec trib_pipeline_options[];
 
 #endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tributary_door.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "tributary_report.h"
+
+namespace {
+
+// Never destroyed: static destructors of the engine may still write files.
+struct Doors {
+  std::mutex mutex;
+  std::map<std::string, TributaryDoor*> by_options;
+  TributaryDoor* first = nullptr;
+};
+
+Doors* AllDoors() {
+  static auto* doors = new Doors;
+  return doors;
+}
+
+void CloseAllDoors() {
+  Doors* const doors = AllDoors();
+  std::lock_guard<std::mutex> lock(doors->mutex);
+  for (const auto& door : doors->by_options) door.second->Close();
+}
+
+// From 1; small.
+uint32_t ThreadNumber() {
+  static std::atomic<uint32_t> next{1};
+  static thread_local uint32_t number = 0;
+  if (number == 0) number = next.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+}  // namespace
+
+// A stay inside the pipeline; pipeline() is null once the door is closed.
+class TributaryDoor::Visit {
+ public:
+  explicit Visit(TributaryDoor* door)
+      : slot_(&door->slots_[ThreadNumber() & (kSlots - 1)]) {
+    // Both sequentially consistent: either Close() sees this visit, or this
+    // visit sees the null that Close() wrote.
+    slot_->inside.fetch_add(1);
+    pipeline_ = door->pipeline_.load();
+  }
+  ~Visit() { slot_->inside.fetch_sub(1, std::memory_order_release); }
+
+  trib_pipeline* pipeline() const { return pipeline_; }
+
+ private:
+  Slot* slot_;
+  trib_pipeline* pipeline_;
+};
+
+TributaryDoor::TributaryDoor(const TributaryOptions& options,
+                             trib_pipeline* pipeline)
+    : options_(options), process_(getpid()), pipeline_(pipeline) {}
+
+TributaryDoor* TributaryDoor::Open(const std::string& uri, std::string* error) {
+  TributaryOptions options;
+  if (!ParseTributaryOptions(uri, getenv("TRIBUTARY_OPTIONS"), &options,
+                             error)) {
+    *error = "tributary: " + *error;
+    return nullptr;
+  }
+  Doors* const doors = AllDoors();
+  std::lock_guard<std::mutex> lock(doors->mutex);
+  const auto known = doors->by_options.find(options.canonical);
+  if (known != doors->by_options.end()) return known->second;
+
+  trib_pipeline* pipeline = nullptr;
+  trib_error why = {};
+  const int code =
+      trib_pipeline_open(&pipeline, options.pipeline.c_str(), true, &why);
+  if (code != 0) {
+    *error = std::string("tributary: ") + why.text;
+    if (code == -EINVAL) {
+      *error += std::string("; the RocksDB door itself takes ") +
+                kTributaryOptionKeys;
+    }
+    return nullptr;
+  }
+  auto* const door = new TributaryDoor(options, pipeline);
+  if (doors->by_options.empty()) {
+    doors->first = door;
+    atexit(CloseAllDoors);
+  }
+  doors->by_options[options.canonical] = door;
+  return door;
+}
+
+TributaryDoor* TributaryDoor::First() {
+  Doors* const doors = AllDoors();
+  std::lock_guard<std::mutex> lock(doors->mutex);
+  return doors->first;
+}
+
+void TributaryDoor::Report(const trib_event& event) {
+  const Visit visit(this);
+  if (visit.pipeline() == nullptr) {
+    late_events_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  trib_pipeline_submit(visit.pipeline(), &event);
+}
+
+void TributaryDoor::ReportDeath(uint64_t file, uint64_t offset,
+                                trib_cause cause) {
+  trib_event event = {};
+  event.file = file;
+  event.offset_bytes = offset;
+  event.length_bytes = TRIB_LENGTH_TO_END;
+  event.who.io_activity = TRIB_ACTIVITY_UNKNOWN;
+  event.who.level = TRIB_LEVEL_UNKNOWN;
+  event.stream = TRIB_STREAM_UNDECIDED;
+  event.kind = TRIB_EVENT_DEATH;
+  event.cause = static_cast<uint8_t>(cause);
+  Report(event);
+}
+
+void TributaryDoor::NameFile(uint64_t file, const std::string& path) {
+  const Visit visit(this);
+  if (visit.pipeline() != nullptr) {
+    trib_pipeline_name_file(visit.pipeline(), file, path.c_str());
+  }
+}
+
+bool TributaryDoor::Status(trib_status* status) {
+  const Visit visit(this);
+  if (visit.pipeline() == nullptr) return false;
+  if (getpid() == process_) trib_pipeline_drain(visit.pipeline());
+  trib_pipeline_status(visit.pipeline(), status);
+  return true;
+}
+
+std::string TributaryDoor::StatusText() {
+  trib_status status = {};
+  if (!Status(&status)) return "tributary: closed\n";
+  return TributaryStatusText(status, unseen_files_.load());
+}
+
+std::string TributaryDoor::StatsJson() {
+  trib_status status = {};
+  if (!Status(&status)) return "{\"closed\": true}\n";
+  return TributaryStatsJson(status, unseen_files_.load());
+}
+
+void TributaryDoor::Close() {
+  if (getpid() != process_) return;
+  if (options_.stats == TributaryOptions::Stats::kStderr) {
+    fputs(StatusText().c_str(), stderr);
+  }
+  if (options_.stats == TributaryOptions::Stats::kFile) {
+    TributaryWriteFile(options_.stats_path, StatsJson());
+  }
+  trib_pipeline* const pipeline = pipeline_.exchange(nullptr);
+  for (auto& slot : slots_) {
+    while (slot.inside.load() != 0) sched_yield();
+  }
+  const int code = trib_pipeline_close(pipeline);
+  if (code != 0) {
+    fprintf(stderr, "tributary: closing the pipeline: %s\n", strerror(-code));
+  }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door between RocksDB and one live pipeline.
+//
+// A door lives from the first use of its options to the end of the process, so
+// that file systems, files and loggers may come and go, in any order, on any
+// thread, also while static objects are destroyed. Close() may be called at any
+// time: later reports are dropped and counted.
+//
+// Thread safety: everything may be called from any thread. Report() never
+// blocks, never allocates and never fails.
+#pragma once
+
+#include <tributary/event.h>
+#include <tributary/pipeline.h>
+
+#include <atomic>
+#include <string>
+
+#include "tributary_options.h"
+
+class TributaryDoor {
+ public:
+  // The door of these options; opened on first use. nullptr, and one sentence
+  // in *error, when an option is wrong or the pipeline cannot be opened.
+  static TributaryDoor* Open(const std::string& uri, std::string* error);
+
+  // The door that was opened first, or nullptr.
+  static TributaryDoor* First();
+
+  TributaryDoor(const TributaryDoor&) = delete;
+  TributaryDoor& operator=(const TributaryDoor&) = delete;
+
+  const TributaryOptions& options() const { return options_; }
+
+  // Hands the event to the pipeline.
+  void Report(const trib_event& event);
+
+  void ReportDeath(uint64_t file, uint64_t offset, trib_cause cause);
+  void NameFile(uint64_t file, const std::string& path);
+
+  // A file that cannot be identified goes unseen; say how many there were.
+  void CountUnseenFile() {
+    unseen_files_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Accounts everything reported so far, then tells. Lines for people, each
+  // ending in a newline; one JSON object.
+  std::string StatusText();
+  std::string StatsJson();
+
+  // Reports the figures as the option `stats` asks and closes the pipeline.
+  void Close();
+
+ private:
+  // Counts threads inside the pipeline so that Close() can wait for them. A
+  // thread has one slot of many: an increment is then hardly ever contended.
+  struct alignas(64) Slot {
+    std::atomic<uint32_t> inside{0};
+  };
+  static constexpr uint32_t kSlots = 64;  // a power of two
+
+  class Visit;
+
+  TributaryDoor(const TributaryOptions& options, trib_pipeline* pipeline);
+
+  bool Status(trib_status* status);
+
+  const TributaryOptions options_;
+  const int process_;  // a forked child has no maintenance thread to wait for
+  std::atomic<trib_pipeline*> pipeline_;
+  std::atomic<uint64_t> late_events_{0};
+  std::atomic<uint64_t> unseen_files_{0};
+  Slot slots_[kSlots];
+};

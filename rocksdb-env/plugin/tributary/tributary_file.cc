@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tributary_file.h"
+
+#include <tributary/signature.h>
+
+#include "tributary_writer.h"
+
+using Signature = TributaryOptions::Signature;
+
+TributaryReporter::TributaryReporter(TributaryDoor* door, uint64_t file,
+                                     const trib_context& who)
+    : door_(door),
+      file_(file),
+      who_(who),
+      per_write_(door->options().signature == Signature::kWrite ||
+                 (door->options().signature == Signature::kAuto &&
+                  who.file_kind == TRIB_FILE_WAL)) {}
+
+void TributaryReporter::SetHint(
+    ROCKSDB_NAMESPACE::Env::WriteLifeTimeHint hint) {
+  if (fresh_) who_.write_hint = static_cast<uint8_t>(hint);
+}
+
+trib_event TributaryReporter::Event(trib_event_kind kind,
+                                    trib_cause cause) const {
+  trib_event event = {};
+  event.file = file_;
+  event.who = who_;
+  event.stream = TRIB_STREAM_UNDECIDED;
+  event.kind = static_cast<uint8_t>(kind);
+  event.cause = static_cast<uint8_t>(cause);
+  return event;
+}
+
+void TributaryReporter::Wrote(uint64_t offset, uint64_t length,
+                              uint64_t signature,
+                              const ROCKSDB_NAMESPACE::IOOptions& options) {
+  if (length == 0) return;
+  if (fresh_) {
+    fresh_ = false;
+    const uint8_t activity = TributaryActivity(options);
+    if (activity != TRIB_ACTIVITY_UNKNOWN) who_.io_activity = activity;
+  }
+  trib_event event = Event(TRIB_EVENT_WRITE, TRIB_CAUSE_NONE);
+  event.offset_bytes = offset;
+  event.length_bytes = length;
+  if (per_write_) {
+    event.who.io_activity = TributaryActivity(options);
+    if (signature != TRIB_SIGNATURE_UNKNOWN) event.who.signature = signature;
+  }
+  door_->Report(event);
+}
+
+void TributaryReporter::Truncated(uint64_t size) {
+  door_->ReportDeath(file_, size, TRIB_CAUSE_TRUNCATE);
+}
+
+void TributaryReporter::Synced(uint64_t offset, uint64_t length,
+                               trib_cause cause) {
+  trib_event event = Event(TRIB_EVENT_SYNC, cause);
+  event.offset_bytes = offset;
+  event.length_bytes = length;
+  door_->Report(event);
+}
+
+TributaryWritableFile::~TributaryWritableFile() {
+  if (!closed_) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+}
+
+// Inlined into each entry point: `frame` must be the one RocksDB called.
+inline __attribute__((always_inline)) uint64_t CaptureWrite(
+    const TributaryReporter& reporter, void* frame) {
+  return reporter.signature_per_write()
+             ? trib_signature_capture(frame, reporter.depth())
+             : TRIB_SIGNATURE_UNKNOWN;
+}
+
+void TributaryWritableFile::Appended(const Slice& data,
+                                     const IOOptions& options, void* frame) {
+  reporter_.Wrote(offset_, data.size(), CaptureWrite(reporter_, frame),
+                  options);
+  offset_ += data.size();
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Append(
+    const Slice& data, const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Append(data, options, dbg);
+  if (status.ok()) Appended(data, options, TRIB_FRAME_HERE());
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Append(
+    const Slice& data, const IOOptions& options,
+    const DataVerificationInfo& verification_info, IODebugContext* dbg) {
+  IOStatus status = target()->Append(data, options, verification_info, dbg);
+  if (status.ok()) Appended(data, options, TRIB_FRAME_HERE());
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::PositionedAppend(
+    const Slice& data, uint64_t offset, const IOOptions& options,
+    IODebugContext* dbg) {
+  IOStatus status = target()->PositionedAppend(data, offset, options, dbg);
+  if (status.ok()) {
+    offset_ = offset;
+    Appended(data, options, TRIB_FRAME_HERE());
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::PositionedAppend(
+    const Slice& data, uint64_t offset, const IOOptions& options,
+    const DataVerificationInfo& verification_info, IODebugContext* dbg) {
+  IOStatus status =
+      target()->PositionedAppend(data, offset, options, verification_info, dbg);
+  if (status.ok()) {
+    offset_ = offset;
+    Appended(data, options, TRIB_FRAME_HERE());
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Truncate(
+    uint64_t size, const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Truncate(size, options, dbg);
+  // Growing a file writes nothing. POSIX leaves the append position alone.
+  if (status.ok() && size < offset_) reporter_.Truncated(size);
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Close(
+    const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Close(options, dbg);
+  if (status.ok() && !closed_) {
+    closed_ = true;
+    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Sync(
+    const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Sync(options, dbg);
+  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Fsync(
+    const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Fsync(options, dbg);
+  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::RangeSync(
+    uint64_t offset, uint64_t length, const IOOptions& options,
+    IODebugContext* dbg) {
+  IOStatus status = target()->RangeSync(offset, length, options, dbg);
+  if (status.ok() && length > 0) {
+    reporter_.Synced(offset, length, TRIB_CAUSE_RANGE_SYNC);
+  }
+  return status;
+}
+
+void TributaryWritableFile::SetWriteLifeTimeHint(Env::WriteLifeTimeHint hint) {
+  target()->SetWriteLifeTimeHint(hint);
+  reporter_.SetHint(hint);
+}
+
+void TributaryWritableFile::SetIOPriority(Env::IOPriority priority) {
+  target()->SetIOPriority(priority);
+}
+
+ROCKSDB_NAMESPACE::Env::IOPriority TributaryWritableFile::GetIOPriority() {
+  return target()->GetIOPriority();
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Write(
+    uint64_t offset, const Slice& data, const IOOptions& options,
+    IODebugContext* dbg) {
+  IOStatus status = target()->Write(offset, data, options, dbg);
+  if (status.ok()) {
+    reporter_.Wrote(offset, data.size(),
+                    CaptureWrite(reporter_, TRIB_FRAME_HERE()), options);
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Sync(
+    const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Sync(options, dbg);
+  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Fsync(
+    const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Fsync(options, dbg);
+  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Close(
+    const IOOptions& options, IODebugContext* dbg) {
+  IOStatus status = target()->Close(options, dbg);
+  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+  return status;
+}

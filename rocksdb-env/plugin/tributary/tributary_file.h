@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that report what was written to them once the target has taken it. They
+// change neither bytes nor results. Thread safety: RocksDB's own rules for
+// FSWritableFile (one writer; Sync may run beside Append where the target says
+// so) and FSRandomRWFile (any number of writers).
+#pragma once
+
+#include <memory>
+
+#include "rocksdb/file_system.h"
+#include "tributary_door.h"
+
+// One open file as the pipeline knows it.
+class TributaryReporter {
+ public:
+  // file: trib_file_identity. who: with the opener's signature.
+  TributaryReporter(TributaryDoor* door, uint64_t file,
+                    const trib_context& who);
+
+  bool signature_per_write() const { return per_write_; }
+  unsigned depth() const { return door_->options().depth; }
+
+  void SetHint(ROCKSDB_NAMESPACE::Env::WriteLifeTimeHint hint);
+
+  // signature: of this write, or TRIB_SIGNATURE_UNKNOWN for the opener's.
+  void Wrote(uint64_t offset, uint64_t length, uint64_t signature,
+             const ROCKSDB_NAMESPACE::IOOptions& options);
+  void Truncated(uint64_t size);
+  void Synced(uint64_t offset, uint64_t length, trib_cause cause);
+
+ private:
+  trib_event Event(trib_event_kind kind, trib_cause cause) const;
+
+  TributaryDoor* const door_;
+  const uint64_t file_;
+  trib_context who_;
+  const bool per_write_;
+  // Until the first write: what the engine says of a file must not change its
+  // writer halfway.
+  bool fresh_ = true;
+};
+
+class TributaryWritableFile
+    : public ROCKSDB_NAMESPACE::FSWritableFileOwnerWrapper {
+ public:
+  using Base = ROCKSDB_NAMESPACE::FSWritableFileOwnerWrapper;
+  using DataVerificationInfo = ROCKSDB_NAMESPACE::DataVerificationInfo;
+  using Env = ROCKSDB_NAMESPACE::Env;
+  using FSWritableFile = ROCKSDB_NAMESPACE::FSWritableFile;
+  using IODebugContext = ROCKSDB_NAMESPACE::IODebugContext;
+  using IOOptions = ROCKSDB_NAMESPACE::IOOptions;
+  using IOStatus = ROCKSDB_NAMESPACE::IOStatus;
+  using Slice = ROCKSDB_NAMESPACE::Slice;
+
+  // offset: where the next Append goes, bytes.
+  TributaryWritableFile(std::unique_ptr<FSWritableFile>&& target,
+                        const TributaryReporter& reporter, uint64_t offset)
+      : Base(std::move(target)), reporter_(reporter), offset_(offset) {}
+  ~TributaryWritableFile() override;
+
+  IOStatus Append(const Slice& data, const IOOptions& options,
+                  IODebugContext* dbg) override;
+  IOStatus Append(const Slice& data, const IOOptions& options,
+                  const DataVerificationInfo& verification_info,
+                  IODebugContext* dbg) override;
+  IOStatus PositionedAppend(const Slice& data, uint64_t offset,
+                            const IOOptions& options,
+                            IODebugContext* dbg) override;
+  IOStatus PositionedAppend(const Slice& data, uint64_t offset,
+                            const IOOptions& options,
+                            const DataVerificationInfo& verification_info,
+                            IODebugContext* dbg) override;
+  IOStatus Truncate(uint64_t size, const IOOptions& options,
+                    IODebugContext* dbg) override;
+  IOStatus Close(const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus Sync(const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus Fsync(const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus RangeSync(uint64_t offset, uint64_t length, const IOOptions& options,
+                     IODebugContext* dbg) override;
+  void SetWriteLifeTimeHint(Env::WriteLifeTimeHint hint) override;
+  // The stock wrappers forget to forward these two.
+  void SetIOPriority(Env::IOPriority priority) override;
+  Env::IOPriority GetIOPriority() override;
+
+ private:
+  void Appended(const Slice& data, const IOOptions& options, void* frame);
+
+  TributaryReporter reporter_;
+  uint64_t offset_;
+  bool closed_ = false;
+};
+
+class TributaryRandomRWFile
+    : public ROCKSDB_NAMESPACE::FSRandomRWFileOwnerWrapper {
+ public:
+  using Base = ROCKSDB_NAMESPACE::FSRandomRWFileOwnerWrapper;
+  using FSRandomRWFile = ROCKSDB_NAMESPACE::FSRandomRWFile;
+  using IODebugContext = ROCKSDB_NAMESPACE::IODebugContext;
+  using IOOptions = ROCKSDB_NAMESPACE::IOOptions;
+  using IOStatus = ROCKSDB_NAMESPACE::IOStatus;
+  using Slice = ROCKSDB_NAMESPACE::Slice;
+
+  TributaryRandomRWFile(std::unique_ptr<FSRandomRWFile>&& target,
+                        const TributaryReporter& reporter)
+      : Base(std::move(target)), reporter_(reporter) {}
+
+  IOStatus Write(uint64_t offset, const Slice& data, const IOOptions& options,
+                 IODebugContext* dbg) override;
+  IOStatus Sync(const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus Fsync(const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus Close(const IOOptions& options, IODebugContext* dbg) override;
+
+ private:
+  TributaryReporter reporter_;
+};

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tributary_file_system.h"
+
+#include <sys/stat.h>
+#include <tributary/signature.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "tributary_file.h"
+#include "tributary_logger.h"
+#include "tributary_writer.h"
+
+namespace {
+
+// What the names of a file mean before an operation changes them.
+struct FileFacts {
+  uint64_t file = 0;  // trib_file_identity; 0: no such regular file
+  uint64_t size_bytes = 0;
+  bool last_link = false;
+};
+
+FileFacts Look(const std::string& path) {
+  struct stat st;
+  FileFacts facts;
+  if (stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode)) {
+    facts.file = trib_file_identity(st.st_dev, st.st_ino);
+    facts.size_bytes = static_cast<uint64_t>(st.st_size);
+    facts.last_link = st.st_nlink == 1;
+  }
+  return facts;
+}
+
+// Never destroyed: a file system may outlive this library's static objects.
+struct Registry {
+  std::mutex mutex;
+  std::map<const void*, TributaryDoor*> doors;
+};
+
+Registry* FileSystems() {
+  static auto* registry = new Registry;
+  return registry;
+}
+
+}  // namespace
+
+TributaryFileSystem::TributaryFileSystem(
+    const std::shared_ptr<FileSystem>& target, TributaryDoor* door)
+    : FileSystemWrapper(target), door_(door) {
+  std::lock_guard<std::mutex> lock(FileSystems()->mutex);
+  FileSystems()->doors[static_cast<FileSystem*>(this)] = door;
+}
+
+TributaryFileSystem::~TributaryFileSystem() {
+  std::lock_guard<std::mutex> lock(FileSystems()->mutex);
+  FileSystems()->doors.erase(static_cast<FileSystem*>(this));
+}
+
+TributaryDoor* TributaryFileSystem::DoorOf(const void* file_system) {
+  std::lock_guard<std::mutex> lock(FileSystems()->mutex);
+  const auto found = FileSystems()->doors.find(file_system);
+  return found == FileSystems()->doors.end() ? nullptr : found->second;
+}
+
+void TributaryFileSystem::Wrap(const std::string& path,
+                               const FileOptions& options, bool append,
+                               void* frame,
+                               std::unique_ptr<FSWritableFile>* file) {
+  const FileFacts facts = Look(path);
+  if (facts.file == 0) {
+    door_->CountUnseenFile();
+    return;
+  }
+  trib_context who = TributaryDescribeWriter(path, options);
+  who.signature = trib_signature_capture(frame, door_->options().depth);
+  door_->NameFile(facts.file, path);
+  const TributaryReporter reporter(door_, facts.file, who);
+  file->reset(new TributaryWritableFile(std::move(*file), reporter,
+                                        append ? facts.size_bytes : 0));
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewWritableFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<FSWritableFile>* result, IODebugContext* dbg) {
+  const FileFacts before = Look(path);
+  IOStatus status = target()->NewWritableFile(path, options, result, dbg);
+  if (status.ok()) {
+    if (before.size_bytes > 0) {
+      door_->ReportDeath(before.file, 0, TRIB_CAUSE_TRUNCATE);
+    }
+    Wrap(path, options, false, TRIB_FRAME_HERE(), result);
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::ReopenWritableFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<FSWritableFile>* result, IODebugContext* dbg) {
+  IOStatus status = target()->ReopenWritableFile(path, options, result, dbg);
+  if (status.ok()) Wrap(path, options, true, TRIB_FRAME_HERE(), result);
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::ReuseWritableFile(
+    const std::string& path, const std::string& old_path,
+    const FileOptions& options, std::unique_ptr<FSWritableFile>* result,
+    IODebugContext* dbg) {
+  const FileFacts over = Look(path);
+  const FileFacts old = Look(old_path);
+  IOStatus status =
+      target()->ReuseWritableFile(path, old_path, options, result, dbg);
+  if (status.ok()) {
+    if (over.last_link && over.file != old.file) {
+      door_->ReportDeath(over.file, 0, TRIB_CAUSE_RENAME_OVER);
+    }
+    if (old.file != 0) door_->ReportDeath(old.file, 0, TRIB_CAUSE_REUSE);
+    Wrap(path, options, false, TRIB_FRAME_HERE(), result);
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewRandomRWFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<FSRandomRWFile>* result, IODebugContext* dbg) {
+  IOStatus status = target()->NewRandomRWFile(path, options, result, dbg);
+  if (!status.ok()) return status;
+  const FileFacts facts = Look(path);
+  if (facts.file == 0) {
+    door_->CountUnseenFile();
+    return status;
+  }
+  trib_context who = TributaryDescribeWriter(path, options);
+  who.signature =
+      trib_signature_capture(TRIB_FRAME_HERE(), door_->options().depth);
+  result->reset(new TributaryRandomRWFile(
+      std::move(*result), TributaryReporter(door_, facts.file, who)));
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::DeleteFile(
+    const std::string& path, const IOOptions& options, IODebugContext* dbg) {
+  const FileFacts before = Look(path);
+  IOStatus status = target()->DeleteFile(path, options, dbg);
+  if (status.ok() && before.last_link) {
+    door_->ReportDeath(before.file, 0, TRIB_CAUSE_UNLINK);
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::RenameFile(
+    const std::string& path, const std::string& new_path,
+    const IOOptions& options, IODebugContext* dbg) {
+  const FileFacts over = Look(new_path);
+  IOStatus status = target()->RenameFile(path, new_path, options, dbg);
+  if (!status.ok()) return status;
+  const FileFacts moved = Look(new_path);
+  // Two names of one file: rename does nothing at all.
+  if (over.last_link && over.file != moved.file) {
+    door_->ReportDeath(over.file, 0, TRIB_CAUSE_RENAME_OVER);
+  }
+  if (moved.file != 0) door_->NameFile(moved.file, new_path);
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::Truncate(
+    const std::string& path, size_t size, const IOOptions& options,
+    IODebugContext* dbg) {
+  const FileFacts before = Look(path);
+  IOStatus status = target()->Truncate(path, size, options, dbg);
+  if (status.ok() && size < before.size_bytes) {
+    door_->ReportDeath(before.file, size, TRIB_CAUSE_TRUNCATE);
+  }
+  return status;
+}
+
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewLogger(
+    const std::string& path, const IOOptions& options,
+    std::shared_ptr<Logger>* result, IODebugContext* dbg) {
+  // The base class, not the target's logger, writes through NewWritableFile
+  // above, so that the LOG is seen like any other file.
+  std::shared_ptr<Logger> log;
+  IOStatus status = FileSystem::NewLogger(path, options, &log, dbg);
+  if (status.ok()) *result = std::make_shared<TributaryLogger>(log, door_);
+  return status;
+}

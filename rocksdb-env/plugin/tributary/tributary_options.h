@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of this door and how they meet those of the pipeline. One grammar,
+// "key=value,key=value": what this door does not know goes to the pipeline,
+// which refuses unknown keys by naming the valid ones. Plain data.
+#pragma once
+
+#include <string>
+
+struct TributaryOptions {
+  // Whose call path is a write's signature?
+  enum class Signature {
+    kAuto,   // the WAL's: of each write; other files': of who opened them
+    kFile,   // always of who opened the file
+    kWrite,  // always of each write
+  };
+  // Where the figures go when the process ends.
+  enum class Stats { kLog, kNone, kStderr, kFile };
+
+  unsigned depth = 0;  // frames per signature, 1..TRIB_SIGNATURE_DEPTH_MAX
+  Signature signature = Signature::kAuto;
+  Stats stats = Stats::kLog;
+  std::string stats_path;  // kFile only
+  std::string pipeline;    // options for trib_pipeline_open
+  std::string canonical;  // all of them, sorted by key: the pipeline's identity
+};
+
+// Reads the options of `uri` ("tributary://key=value,..." or with a '?' before
+// the first key) over those of `environment` (may be null). A key in both: the
+// URI's value counts. Returns false and one sentence in *error.
+bool ParseTributaryOptions(const std::string& uri, const char* environment,
+                           TributaryOptions* options, std::string* error);
+
+// The keys that ParseTributaryOptions takes for itself, for error messages.
+extern const char kTributaryOptionKeys[];

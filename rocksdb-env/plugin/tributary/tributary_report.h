@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline's figures as text. Pure functions, except TributaryWriteFile.
+#pragma once
+
+#include <tributary/pipeline.h>
+
+#include <string>
+
+// Lines of at most 80 columns, for RocksDB's LOG or a terminal.
+std::string TributaryStatusText(const trib_status& status,
+                                uint64_t unseen_files);
+
+// One JSON object on one line; the keys are the fields of trib_status and
+// trib_signature_stats.
+std::string TributaryStatsJson(const trib_status& status,
+                               uint64_t unseen_files);
+
+// Replaces the file; a failure is told on stderr and otherwise ignored.
+void TributaryWriteFile(const std::string& path, const std::string& text);

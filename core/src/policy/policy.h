@@ -61,6 +61,8 @@ struct trib_policy {
     void (*died)(void *self, const struct trib_death *death);                   /* may be NULL */
     uint16_t (*relocate)(void *self, const struct trib_relocation *page);       /* gc=class|pstream; may be NULL */
     void (*tick)(void *self, uint64_t clock_bytes); /* cheap when nothing is due; called after every event; or NULL */
+    /* Status, not part of the six: how often streams were dealt anew. A policy that never does so leaves it NULL. */
+    uint32_t (*reclusterings)(void *self);
 };
 
 /* NULL-terminated list, and look-up by name (NULL + a sentence listing the valid names). */

@@ -345,7 +345,7 @@ int trib_volume_write(struct trib_volume *volume, const struct trib_event *write
     if (!file)
         return -ENOMEM;
     int error = write_file(volume, file, write);
-    if (error && !file->map.count && file->tail_page == NO_PAGE)
+    if (error && !file->size_bytes && !file->map.count) /* nothing of it came to be */
         forget_file(volume, file);
     return error;
 }

@@ -39,7 +39,7 @@ struct trib_drive_description {
 
 struct trib_drive_stats {
     uint64_t host_pages, gc_pages, metadata_pages, erases, discarded_pages, read_pages;
-    uint64_t streams_remapped;  /* writes to streams that the drive does not have */
+    uint64_t streams_remapped;  /* pages written to streams that the drive does not have */
     uint32_t streams_used;      /* external streams that ever got a write */
     uint32_t open_units_peak;   /* superblocks open at once, at most */
     uint64_t live_pages, live_pages_peak; /* valid now, and at most */

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of the emulated drive: presets and what overrides them, garbage collection choices, cold data, virtual time.
+#include "support/catch.hpp"
+#include "support/events.hpp"
+
+#include "drive/drive.h"
+#include "drive/presets.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace {
+
+uint16_t relocate_to_zero(void *, uint64_t, uint16_t, uint16_t, bool) { return 0; }
+
+struct Opened {
+    explicit Opened(const std::string &text, bool wants_internal = false, uint32_t streams = 4,
+                    trib_relocate_fn *relocate = nullptr) {
+        trib_error error{};
+        trib_options *options = nullptr;
+        REQUIRE(trib_options_open(&options, text.c_str(), &error) == 0);
+        trib_drive_env env{streams, wants_internal, relocate, nullptr};
+        drive = trib_drive_find("emulated", &error);
+        code = drive->open(&self, &env, options, &error);
+        sentence = error.text;
+        trib_options_close(options);
+        if (!code)
+            drive->describe(self, &description);
+    }
+    ~Opened() {
+        if (!code)
+            drive->close(self);
+    }
+    trib_drive_stats stats() {
+        trib_drive_stats s;
+        drive->stats(self, &s);
+        return s;
+    }
+    bool says(const std::string &word) const { return sentence.find(word) != std::string::npos; }
+
+    const trib_drive *drive;
+    void *self = nullptr;
+    int code;
+    std::string sentence;
+    trib_drive_description description{};
+};
+
+} // namespace
+
+TEST_CASE("presets are in the order of the option's choices, and their numbers are whole") {
+    std::string names;
+    for (const auto &preset : trib_presets) {
+        names += (names.empty() ? "" : "|") + std::string(preset.name);
+        REQUIRE(preset.capacity_bytes % TRIB_BLOCK_BYTES == 0);
+        REQUIRE(preset.superblock_bytes % TRIB_BLOCK_BYTES == 0);
+        REQUIRE(strlen(preset.summary) > 0);
+    }
+    REQUIRE(names == TRIB_PRESET_CHOICES);
+}
+
+TEST_CASE("preset geometries are those of the papers") {
+    Opened hotstorage("preset=hotstorage18");
+    REQUIRE(hotstorage.description.physical_bytes == 8192ull * 384 * 4096); // 12 GiB
+    REQUIRE(hotstorage.description.reclaim_units == 512);
+    Opened dstream("preset=dstream", false, 63);
+    REQUIRE(dstream.description.capacity_bytes == 16ull << 30);
+    REQUIRE(dstream.description.over_provisioning_percent == Approx(28).margin(0.2));
+    REQUIRE(dstream.description.streams == 16);
+    for (const auto &preset : trib_presets)
+        if (std::string(preset.name) == "vstream") { // 360 superblocks of 768 MiB; not opened here: 600 MB of tables
+            REQUIRE(preset.superblock_bytes == 4ull * 4 * 2 * 2 * 256 * 3 * 16384);
+            const double physical = double(preset.capacity_bytes) * (1 + preset.over_provisioning_percent / 100);
+            REQUIRE(physical / double(preset.superblock_bytes) == Approx(360).margin(0.01));
+        }
+}
+
+TEST_CASE("explicit keys override the preset") {
+    Opened d("superblock=1M,preset=small,capacity=32M,op=20,device_streams=2,victim=fifo,gc=shared");
+    REQUIRE(d.code == 0);
+    REQUIRE(d.description.capacity_bytes == 32u << 20);
+    REQUIRE(d.description.reclaim_unit_bytes == 1u << 20);
+    REQUIRE(d.description.reclaim_units == 39); // 38.4 rounded up
+    REQUIRE(d.description.streams == 2);
+    REQUIRE(std::string(d.description.gc) == "shared");
+    REQUIRE(std::string(d.description.victim) == "fifo");
+    REQUIRE(d.description.level == TRIB_PLACEMENT_PLACED);
+}
+
+TEST_CASE("streams are the fewer of wanted and had") {
+    REQUIRE(Opened("preset=small", false, 3).description.streams == 3);
+    REQUIRE(Opened("preset=small", false, 60).description.streams == 8);
+    REQUIRE(Opened("preset=small", false, 0).description.streams == 0);
+}
+
+TEST_CASE("garbage collection goes where the options, else the policy, want") {
+    REQUIRE(std::string(Opened("preset=small").description.gc) == "same");
+    REQUIRE(std::string(Opened("preset=small", true).description.gc) == "twin");
+    REQUIRE(std::string(Opened("preset=small,gc=shared", true).description.gc) == "shared");
+    REQUIRE(std::string(Opened("preset=small,internal=twin").description.gc) == "twin");
+    REQUIRE(std::string(Opened("preset=small,internal=off", true).description.gc) == "same");
+    REQUIRE(Opened("preset=small,internal=twin,gc=shared").says("contradict"));
+    REQUIRE(Opened("preset=small,internal=off,gc=twin").says("contradict"));
+    REQUIRE(Opened("preset=small,gc=class").code == -EINVAL);
+    REQUIRE(Opened("preset=small,gc=class").says("policy"));
+    REQUIRE(std::string(Opened("preset=small,gc=class", false, 4, relocate_to_zero).description.gc) == "class");
+}
+
+TEST_CASE("bad values are refused with a sentence") {
+    Opened preset("preset=nvme9000");
+    REQUIRE(preset.code == -EINVAL);
+    for (const auto &known : trib_presets)
+        REQUIRE(preset.says(known.name));
+    REQUIRE(Opened("gc=nowhere").says(
+        "same|shared|twin|pstream|class|preserve"));
+    REQUIRE(Opened("capacity=1000").code == -EINVAL);
+    REQUIRE(Opened("preset=small,capacity=100001").says("4096"));
+    REQUIRE(Opened("preset=small,superblock=5000").says("4096"));
+    REQUIRE(Opened("preset=small,cold=120").code == -EINVAL);
+    REQUIRE(Opened("preset=small,cold=0.1").says("cold"));
+    REQUIRE(Opened("preset=small,data=cloud").says("none|memory|file:PATH"));
+    REQUIRE(Opened("preset=small,data=file:").code == -EINVAL);
+}
+
+TEST_CASE("cold data fill whole superblocks at the top, out of every count") {
+    Opened d("preset=small,cold=30");
+    REQUIRE(d.code == 0);
+    const uint64_t blocks = d.description.capacity_bytes / TRIB_BLOCK_BYTES;
+    const uint64_t cold = blocks - d.description.usable_blocks;
+    REQUIRE(cold % (d.description.reclaim_unit_bytes / TRIB_BLOCK_BYTES) == 0);
+    REQUIRE(double(cold) / double(blocks) == Approx(0.30).margin(0.005));
+    REQUIRE(d.stats().host_pages == 0);
+    REQUIRE(d.stats().erases == 0);
+    REQUIRE(d.stats().waf == 0);
+    REQUIRE(d.stats().live_pages == cold);
+    REQUIRE(d.stats().live_pages_peak == cold);
+    // Overwriting one block for ever costs nothing: the cold superblocks are never worth collecting.
+    for (uint64_t i = 0; i < 4 * blocks; i++)
+        REQUIRE(d.drive->write(d.self, 0, 1, 0, nullptr) == 0);
+    REQUIRE(d.stats().gc_pages == 0);
+    REQUIRE(d.stats().host_pages == 4 * blocks);
+    REQUIRE(d.stats().live_pages == cold + 1);
+}
+
+TEST_CASE("a fuller drive copies more") {
+    double waf[2];
+    for (int i = 0; i < 2; i++) {
+        Opened d(i ? "preset=small,op=7,cold=40" : "preset=small,op=7,cold=40,internal=off");
+        trib_test::Random random(1);
+        // Live data in all (i = 1) or half of what is left.
+        const uint64_t range = i ? d.description.usable_blocks : d.description.usable_blocks / 2;
+        for (int n = 0; n < 100000; n++)
+            d.drive->write(d.self, random.below(range), 1, 0, nullptr);
+        waf[i] = d.stats().waf;
+    }
+    REQUIRE(waf[0] < 1.4);
+    REQUIRE(waf[1] > 1.5 * waf[0]);
+}
+
+TEST_CASE("virtual time passes only when asked for, and faster with fewer channels") {
+    Opened off("preset=small");
+    off.drive->write(off.self, 0, 64, 0, nullptr);
+    REQUIRE(off.stats().virtual_seconds == 0);
+    double seconds[2];
+    for (int i = 0; i < 2; i++) {
+        Opened on(std::string("preset=small,latency=on,channels=") + (i ? "1" : "4"));
+        REQUIRE(on.code == 0);
+        REQUIRE(on.stats().virtual_seconds == 0);
+        for (int n = 0; n < 200; n++)
+            on.drive->write(on.self, uint64_t(n) * 64, 64, 0, nullptr);
+        seconds[i] = on.stats().virtual_seconds;
+    }
+    REQUIRE(seconds[0] > 0);
+    REQUIRE(seconds[1] > 1.5 * seconds[0]);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of flash.h that change the drive, except open. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "flash/internal.h"
+
+static bool in_range(const struct trib_flash *f, uint64_t lba, uint64_t pages) {
+    return pages > 0 && lba < f->logical_pages && pages <= f->logical_pages - lba;
+}
+
+static uint32_t host_class(struct trib_flash *f, uint16_t stream, uint32_t pages) {
+    if (TRIB_LIKELY(stream < f->external_streams))
+        return stream;
+    f->counters.remapped_writes += pages;
+    return 0;
+}
+
+static void after_host_pages(struct trib_flash *f, struct flash_stream *s, uint32_t class, uint32_t pages) {
+    if (TRIB_UNLIKELY(s != &f->streams[class]))
+        f->counters.shared_pages += pages;
+    if (TRIB_UNLIKELY(!flash_is_open(s)))
+        flash_superblock_close(f, s);
+}
+
+static void write_plain(struct trib_flash *f, uint32_t lba, uint32_t pages, uint32_t class) {
+    while (pages > 0) {
+        struct flash_stream *s = &f->streams[class];
+        if (TRIB_UNLIKELY(!flash_is_open(s)))
+            s = flash_room_for_host(f, class);
+        uint32_t room = s->end - s->next, part = pages < room ? pages : room;
+        f->host_clock += part;
+        f->streams[class].traffic.host_pages += part;
+        for (uint32_t i = 0; i < part; i++)
+            flash_program(f, s, lba + i);
+        after_host_pages(f, s, class, part);
+        lba += part;
+        pages -= part;
+    }
+}
+
+/* One page at a time, for what is kept per page. Returns when the host has its answer, in microseconds. */
+static double write_recorded(struct trib_flash *f, uint32_t lba, uint32_t class, double now_us) {
+    struct flash_stream *s = flash_room_for_host(f, class);
+    uint32_t page = s->next;
+    double done_us = now_us;
+    f->host_clock++;
+    f->streams[class].traffic.host_pages++;
+    flash_program(f, s, lba);
+    if (f->page_streams)
+        f->page_streams[page] = (uint8_t)class;
+    if (f->births)
+        f->births[lba] = (uint32_t)f->host_clock;
+    if (f->latency)
+        done_us = flash_latency_program(f, page, now_us);
+    after_host_pages(f, s, class, 1);
+    return done_us;
+}
+
+static bool keeps_records(const struct trib_flash *f) {
+    return f->latency || f->births || f->page_streams;
+}
+
+static void write_command(struct trib_flash *f, uint32_t lba, uint32_t pages, uint32_t class) {
+    if (TRIB_LIKELY(!keeps_records(f))) {
+        write_plain(f, lba, pages, class);
+        return;
+    }
+    double issued_us = f->latency ? flash_latency_begin(f->latency) : 0, done_us = issued_us;
+    for (uint32_t i = 0; i < pages; i++) {
+        double page_us = write_recorded(f, lba + i, class, issued_us);
+        done_us = page_us > done_us ? page_us : done_us;
+    }
+    if (f->latency)
+        flash_latency_end(f->latency, issued_us, done_us, true);
+}
+
+int trib_flash_write(struct trib_flash *f, uint64_t lba, uint32_t pages, uint16_t stream) {
+    if (TRIB_UNLIKELY(!in_range(f, lba, pages)))
+        return -EINVAL;
+    write_command(f, (uint32_t)lba, pages, host_class(f, stream, pages));
+    return 0;
+}
+
+int trib_flash_write_batch(struct trib_flash *f, const uint32_t *lbas, uint32_t count, uint16_t stream) {
+    for (uint32_t i = 0; i < count; i++)
+        if (lbas[i] >= f->logical_pages)
+            return -EINVAL;
+    uint32_t class = host_class(f, stream, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + FLASH_PREFETCH_PAGES < count)
+            __builtin_prefetch(&f->logical_to_physical[lbas[i + FLASH_PREFETCH_PAGES]], 1);
+        write_command(f, lbas[i], 1, class);
+    }
+    return 0;
+}
+
+int trib_flash_discard(struct trib_flash *f, uint64_t lba, uint64_t pages) {
+    if (!in_range(f, lba, pages))
+        return -EINVAL;
+    uint64_t mapped_before = f->mapped_pages;
+    for (uint64_t i = lba; i < lba + pages; i++) {
+        uint32_t page = f->logical_to_physical[i];
+        if (page == FLASH_UNMAPPED)
+            continue;
+        f->logical_to_physical[i] = FLASH_UNMAPPED;
+        f->mapped_pages--;
+        flash_invalidate(f, page);
+    }
+    f->counters.discarded_pages += mapped_before - f->mapped_pages;
+    return 0;
+}
+
+int trib_flash_read(struct trib_flash *f, uint64_t lba, uint32_t pages) {
+    if (!in_range(f, lba, pages))
+        return -EINVAL;
+    f->counters.read_pages += pages;
+    if (!f->latency)
+        return 0;
+    double issued_us = flash_latency_begin(f->latency), done_us = issued_us;
+    for (uint32_t i = 0; i < pages; i++) {
+        double page_us = flash_latency_read(f, f->logical_to_physical[lba + i], issued_us);
+        done_us = page_us > done_us ? page_us : done_us;
+    }
+    flash_latency_end(f->latency, issued_us, done_us, false);
+    return 0;
+}
+
+uint32_t trib_flash_lookup(const struct trib_flash *f, uint64_t lba) {
+    return lba < f->logical_pages ? f->logical_to_physical[lba] : FLASH_UNMAPPED;
+}
+
+uint32_t trib_flash_age(const struct trib_flash *f, uint64_t lba) {
+    if (!f->births || trib_flash_lookup(f, lba) == FLASH_UNMAPPED)
+        return UINT32_MAX;
+    return (uint32_t)f->host_clock - f->births[lba];
+}
+
+static void reset_counters(struct trib_flash *f) {
+    memset(&f->counters, 0, sizeof f->counters);
+    f->counters.open_superblocks_peak = f->open_count;
+    f->host_clock_at_reset = f->host_clock;
+    for (uint32_t i = 0; i < f->classes; i++)
+        f->streams[i].traffic_at_reset = f->streams[i].traffic;
+    if (f->latency)
+        flash_latency_reset(f->latency);
+}
+
+int trib_flash_precondition(struct trib_flash *f, double random_rounds, bool reset) {
+    if (!(random_rounds >= 0 && random_rounds <= 1e6))
+        return -EINVAL;
+    uint64_t random_pages = (uint64_t)(random_rounds * (double)f->logical_pages);
+    for (uint64_t lba = 0; lba < f->logical_pages; lba++)
+        write_command(f, (uint32_t)lba, 1, 0);
+    while (random_pages-- > 0)
+        write_command(f, flash_random(f, (uint32_t)f->logical_pages), 1, 0);
+    if (reset)
+        reset_counters(f);
+    return 0;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of the emulated drive: ranges, counters, streams, refusals, the dump.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/flash_drive.hpp"
+
+using flash::config;
+
+static void require_sound(const flash::Drive &d) {
+    trib_error error{};
+    int rc = trib_flash_check(d.get(), &error);
+    INFO(error.text);
+    REQUIRE(rc == 0);
+}
+
+static std::string refusal(const trib_flash_config &c) {
+    trib_flash *f = reinterpret_cast<trib_flash *>(1);
+    trib_error error{};
+    REQUIRE(trib_flash_open(&f, &c, &error) == -EINVAL);
+    REQUIRE(f == reinterpret_cast<trib_flash *>(1)); // outputs only on success
+    return error.text;
+}
+
+static bool contains(const std::string &text, const std::string &what) {
+    if (text.find(what) == std::string::npos)
+        WARN("\"" << what << "\" is not in: " << text);
+    return text.find(what) != std::string::npos;
+}
+
+TEST_CASE("a new drive is empty and free") {
+    auto d = flash::open(config(1000, 0.07, 10));
+    auto s = flash::stats(d);
+    CHECK(s.physical_pages == 1070);
+    CHECK(s.free_superblocks == 107);
+    CHECK(s.mapped_pages == 0);
+    CHECK(trib_flash_lookup(d.get(), 0) == UINT32_MAX);
+    CHECK(trib_flash_lookup(d.get(), 1000) == UINT32_MAX);
+    require_sound(d);
+}
+
+TEST_CASE("over-provisioning is rounded up to whole superblocks") {
+    CHECK(flash::stats(flash::open(config(1000, 0.0701, 10))).physical_pages == 1080);
+    CHECK(flash::stats(flash::open(config(1001, 0.10, 10))).physical_pages == 1110);
+}
+
+TEST_CASE("writes map pages, overwrites move them") {
+    auto d = flash::open(config(1000, 0.07, 10));
+    REQUIRE(trib_flash_write(d.get(), 5, 3, 0) == 0);
+    uint32_t before = trib_flash_lookup(d.get(), 6);
+    REQUIRE(before != UINT32_MAX);
+    REQUIRE(trib_flash_write(d.get(), 6, 1, 0) == 0);
+    CHECK(trib_flash_lookup(d.get(), 6) != before);
+    CHECK(flash::stats(d).mapped_pages == 3);
+    CHECK(flash::stats(d).host_pages == 4);
+    require_sound(d);
+}
+
+TEST_CASE("bad ranges are refused and change nothing") {
+    auto d = flash::open(config(1000, 0.07, 10));
+    CHECK(trib_flash_write(d.get(), 0, 0, 0) == -EINVAL);
+    CHECK(trib_flash_write(d.get(), 1000, 1, 0) == -EINVAL);
+    CHECK(trib_flash_write(d.get(), 999, 2, 0) == -EINVAL);
+    CHECK(trib_flash_write(d.get(), UINT64_MAX, 2, 0) == -EINVAL);
+    CHECK(trib_flash_discard(d.get(), 0, 0) == -EINVAL);
+    CHECK(trib_flash_discard(d.get(), 1, UINT64_MAX) == -EINVAL);
+    CHECK(trib_flash_read(d.get(), 1000, 1) == -EINVAL);
+    const uint32_t lbas[] = {1, 2, 1000};
+    CHECK(trib_flash_write_batch(d.get(), lbas, 3, 0) == -EINVAL);
+    auto s = flash::stats(d);
+    CHECK(s.host_pages + s.read_pages + s.discarded_pages + s.mapped_pages == 0);
+}
+
+TEST_CASE("discard unmaps and counts only what was mapped") {
+    auto d = flash::open(config(1000, 0.07, 10));
+    REQUIRE(trib_flash_write(d.get(), 0, 20, 0) == 0);
+    REQUIRE(trib_flash_discard(d.get(), 10, 100) == 0);
+    CHECK(flash::stats(d).discarded_pages == 10);
+    CHECK(flash::stats(d).mapped_pages == 10);
+    CHECK(trib_flash_lookup(d.get(), 10) == UINT32_MAX);
+    require_sound(d);
+}
+
+TEST_CASE("a discarded drive writes for free again") {
+    auto d = flash::open(config(1000, 0.07, 10));
+    for (int round = 0; round < 20; round++) {
+        for (uint64_t lba = 0; lba < 1000; lba++)
+            REQUIRE(trib_flash_write(d.get(), (lba * 7) % 1000, 1, 0) == 0);
+        REQUIRE(trib_flash_discard(d.get(), 0, 1000) == 0);
+    }
+    CHECK(flash::stats(d).gc_pages == 0);
+    CHECK(flash::stats(d).mapped_pages == 0);
+    require_sound(d);
+}
+
+TEST_CASE("streams keep to their own superblocks") {
+    auto c = config(1000, 0.30, 10);
+    c.streams = 3;
+    auto d = flash::open(c);
+    for (uint16_t stream = 0; stream <= 3; stream++)
+        REQUIRE(trib_flash_write(d.get(), 100u * stream, 5, stream) == 0);
+    CHECK(flash::stats(d).open_superblocks == 4);
+    CHECK(flash::stats(d).streams_used == 4);
+    for (uint16_t stream = 0; stream <= 3; stream++) {
+        trib_flash_stream_stats s{};
+        REQUIRE(trib_flash_stream_statistics(d.get(), stream, false, &s) == 0);
+        CHECK(s.host_pages == 5);
+        CHECK(s.superblocks == 1);
+        CHECK(s.valid_pages == 5);
+    }
+    trib_flash_stream_stats s{};
+    CHECK(trib_flash_stream_statistics(d.get(), 4, false, &s) == -EINVAL);
+    CHECK(trib_flash_stream_statistics(d.get(), 0, true, &s) == -EINVAL);
+}
+
+TEST_CASE("a stream the drive does not have becomes S0 and is counted") {
+    auto c = config(1000, 0.30, 10);
+    c.streams = 2;
+    auto d = flash::open(c);
+    REQUIRE(trib_flash_write(d.get(), 0, 4, 3) == 0);
+    CHECK(flash::stats(d).remapped_writes == 4);
+    trib_flash_stream_stats s{};
+    REQUIRE(trib_flash_stream_statistics(d.get(), 0, false, &s) == 0);
+    CHECK(s.host_pages == 4);
+}
+
+TEST_CASE("impossible geometries are refused with a sentence") {
+    CHECK(contains(refusal(config(1000, 0.01, 10)), "101 superblocks of 10 pages are too few"));
+    CHECK(contains(refusal(config(1000, 0.01, 10)), ">= 3.000 %"));
+    CHECK(flash::stats(flash::open(config(1000, 0.03, 10))).free_superblocks == 103);
+    auto c = config(1000, 0.07, 10);
+    c.gc_free_low = 7;
+    CHECK(contains(refusal(c), "at least 8 more"));
+    c.gc_free_low = 6;
+    CHECK_NOTHROW(flash::open(c));
+    CHECK(contains(refusal(config(1000, 0, 10)), "over-provisioning"));
+    CHECK(contains(refusal(config(1000, 0.07, 1)), "2..16777216 pages"));
+    CHECK(contains(refusal(config(0, 0.07, 10)), "exports"));
+    CHECK(contains(refusal(config(1ull << 33, 0.07, 1024)), "exports"));
+    CHECK(contains(refusal(config(4200000000u, 0.07, 1024)), "physical pages"));
+    c = config(1000, 0.07, 10);
+    c.gc = TRIB_GC_CLASS;
+    CHECK(contains(refusal(c), "internal streams"));
+    c.internal_streams = 4;
+    CHECK(contains(refusal(c), "relocates"));
+    c = config(1000, 0.07, 10);
+    c.streams = 255;
+    CHECK(contains(refusal(c), "at most 254"));
+    c = config(1000, 0.07, 10);
+    c.victim = TRIB_VICTIM_D_CHOICES;
+    c.victim_choices = 0;
+    CHECK(contains(refusal(c), "1..64 choices"));
+    c = config(1000, 0.07, 10);
+    c.latency.channels = 4;
+    CHECK(contains(refusal(c), "dies"));
+}
+
+TEST_CASE("a batch is the same as single writes") {
+    auto c = config(5000, 0.10, 32);
+    c.streams = 2;
+    auto one = flash::open(c), many = flash::open(c);
+    flash::Random random(3);
+    std::vector<uint32_t> lbas(10000);
+    for (int round = 0; round < 10; round++) {
+        uint16_t stream = uint16_t(round % 3);
+        for (auto &lba : lbas) {
+            lba = random.below(5000);
+            REQUIRE(trib_flash_write(one.get(), lba, 1, stream) == 0);
+        }
+        REQUIRE(trib_flash_write_batch(many.get(), lbas.data(), uint32_t(lbas.size()), stream) == 0);
+    }
+    for (uint64_t lba = 0; lba < 5000; lba++)
+        REQUIRE(trib_flash_lookup(one.get(), lba) == trib_flash_lookup(many.get(), lba));
+    CHECK(flash::stats(one).gc_pages == flash::stats(many).gc_pages);
+    CHECK(flash::stats(one).gc_pages > 0);
+}
+
+TEST_CASE("ages count host pages and survive copies") {
+    auto c = config(2000, 0.10, 16);
+    c.keep_births = true;
+    auto d = flash::open(c);
+    CHECK(trib_flash_age(d.get(), 0) == UINT32_MAX);
+    REQUIRE(trib_flash_precondition(d.get(), 0, true) == 0);
+    CHECK(trib_flash_age(d.get(), 1999) == 0);
+    CHECK(trib_flash_age(d.get(), 0) == 1999);
+    flash::Random random(5);
+    for (int i = 0; i < 20000; i++)
+        REQUIRE(trib_flash_write(d.get(), 1000 + random.below(1000), 1, 0) == 0);
+    REQUIRE(flash::stats(d).gc_pages > 1000);
+    CHECK(trib_flash_age(d.get(), 0) == 21999);
+    CHECK(trib_flash_age(flash::open(config(2000, 0.10, 16)).get(), 0) == UINT32_MAX);
+}
+
+TEST_CASE("preconditioning fills the drive and resets counters but not wear") {
+    auto d = flash::open(config(10000, 0.07, 50));
+    REQUIRE(trib_flash_precondition(d.get(), 2, true) == 0);
+    auto s = flash::stats(d);
+    CHECK(s.mapped_pages == 10000);
+    CHECK(s.host_pages == 0);
+    CHECK(s.erases == 0);
+    CHECK(s.erase_count_mean > 0);
+    CHECK(trib_flash_precondition(d.get(), -1, true) == -EINVAL);
+    require_sound(d);
+}
+
+TEST_CASE("free superblocks rotate, so wear is level under uniform writes") {
+    auto d = flash::open(config(20000, 0.20, 50));
+    REQUIRE(trib_flash_precondition(d.get(), 40, false) == 0);
+    auto s = flash::stats(d);
+    CHECK(s.erase_count_mean > 50);
+    CHECK(s.erase_count_min > 0.6 * s.erase_count_mean);
+    CHECK(s.erase_count_max < 1.4 * s.erase_count_mean);
+}
+
+TEST_CASE("memory is what the tables take, at most 12 bytes per physical page") {
+    auto s = flash::stats(flash::open(config(1 << 20, 0.07, 1024)));
+    CHECK(double(s.memory_bytes) / double(s.physical_pages) < 9);
+    auto c = config(1 << 20, 0.07, 1024);
+    c.keep_births = true;
+    auto with_births = flash::stats(flash::open(c));
+    CHECK(with_births.memory_bytes == s.memory_bytes + (4u << 20));
+    CHECK(double(with_births.memory_bytes) / double(s.physical_pages) < 12);
+}
+
+static std::string dump(const flash::Drive &d) {
+    char *text = nullptr;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    REQUIRE(trib_flash_dump(d.get(), out) == 0);
+    fclose(out);
+    std::string result(text, length);
+    free(text);
+    return result;
+}
+
+static size_t count(const std::string &text, const std::string &what) {
+    size_t n = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+        n++;
+    return n;
+}
+
+TEST_CASE("the dump names every superblock once") {
+    auto c = config(1000, 0.30, 10);
+    c.streams = 1;
+    c.gc = TRIB_GC_TWIN;
+    auto d = flash::open(c);
+    REQUIRE(trib_flash_write(d.get(), 0, 25, 1) == 0);
+    auto text = dump(d);
+    CHECK(count(text, "\"state\":\"free\"") == 127);
+    CHECK(count(text, "\"state\":\"open\",\"stream\":1,\"internal\":false,\"valid\":5") == 1);
+    CHECK(count(text, "\"state\":\"closed\",\"stream\":1,\"internal\":false,\"valid\":10") == 2);
+    CHECK(contains(text, R"("gc":"twin","victim":"greedy")"));
+    CHECK(count(text, "{") == count(text, "}"));
+}
+
+TEST_CASE("a dump that cannot be written says so") {
+    auto d = flash::open(config(100000, 0.30, 10));
+    FILE *full = fopen("/dev/full", "w");
+    REQUIRE(full);
+    CHECK(trib_flash_dump(d.get(), full) == -EIO);
+    fclose(full);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memo.h"
+
+#include <string.h>
+
+/* A free way, else the one whose words are oldest: the arena fills upwards, so `first` is an age. */
+static struct trib_memo_entry *victim(struct trib_memo_entry *set) {
+    struct trib_memo_entry *oldest = set;
+    for (unsigned way = 0; way < TRIB_MEMO_WAYS; way++) {
+        if (!set[way].key)
+            return &set[way];
+        if (set[way].first < oldest->first)
+            oldest = &set[way];
+    }
+    return oldest;
+}
+
+void trib_memo_clear(struct trib_memo *memo, uint32_t *used) {
+    memset(memo->entry, 0, sizeof memo->entry);
+    *used = 0;
+}
+
+void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint64_t signature,
+                      const uintptr_t *word, unsigned words) {
+    uintptr_t frame = (uintptr_t)(key >> 3) & ~(uintptr_t)7;
+    uint32_t count = (words + 3) & ~3u, size = count + count / 2;
+    if (words == 0 || word[words - 1] - frame > UINT32_MAX)
+        return; /* a path that spans 4 GiB of stack is walked each time */
+    if (size > TRIB_MEMO_ARENA_WORDS - *used)
+        trib_memo_clear(memo, used);
+    struct trib_memo_entry *entry = victim(trib_memo_set(memo, key, trib_stack_word(word[0])));
+    uint64_t *value = &memo->arena[*used];
+    uint32_t *distance = (uint32_t *)(value + count);
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t address = word[i < words ? i : 0];
+        value[i] = trib_stack_word(address);
+        distance[i] = (uint32_t)(address - frame);
+    }
+    *entry = (struct trib_memo_entry){.key = key, .signature = signature, .first = *used, .count = count};
+    *used += size;
+}

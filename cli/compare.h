@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trib compare`: the same work under many pipelines, side by side on all cores.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "option_text.h"
+#include "regime.h"
+
+namespace cli {
+
+struct CompareOptions {
+    std::string trace, drive;
+    std::vector<std::string> policies; // "[label:]policy[,key=value...][,internal=twin]"; empty = the default set
+    std::vector<std::string> gcs = {"same", "shared"};
+    std::vector<std::string> set;
+    RegimeOptions regime;
+    unsigned jobs = 0; // 0 = one per core
+    bool truncated_ok = false;
+    std::optional<std::string> json; // where to; "" = standard output
+};
+
+// One policy of the table, before it meets a drive.
+struct RowSpec {
+    std::string label; // for JSON; unique names are up to the user
+    std::string title; // for the table, where two columns already say internal and salt
+    std::string policy;
+    OptionText options; // of the pipeline, without the drive's
+    bool internal = false, salt = false;
+};
+
+RowSpec parse_row(const std::string &text); // throws Failure (usage)
+
+void compare(const CompareOptions &options); // throws Failure
+
+} // namespace cli

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for trib(1)
+
+_trib() {
+    local cur prev command subcommand i
+    COMPREPLY=()
+    cur=${COMP_WORDS[COMP_CWORD]}
+    prev=${COMP_WORDS[COMP_CWORD-1]}
+    command=
+    subcommand=
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -* ]] && continue
+        if [[ -z $command ]]; then
+            command=${COMP_WORDS[i]}
+        elif [[ -z $subcommand ]]; then
+            subcommand=${COMP_WORDS[i]}
+        fi
+    done
+
+    case $prev in
+    --trace | --json)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --policy)
+        COMPREPLY=($(compgen -W "$(trib policies --names 2>/dev/null)" -- "$cur"))
+        return
+        ;;
+    --drive)
+        COMPREPLY=($(compgen -W "$(trib drive list --names 2>/dev/null) none" -- "$cur"))
+        return
+        ;;
+    --gc)
+        COMPREPLY=($(compgen -W "same shared twin" -- "$cur"))
+        return
+        ;;
+    esac
+
+    case $command in
+    '')
+        COMPREPLY=($(compgen -W "replay compare inspect drive policies options version --help" -- "$cur"))
+        ;;
+    replay)
+        COMPREPLY=($(compgen -W "--trace --policy --drive --gc --set --truncated-ok --json --help" -- "$cur"))
+        ;;
+    compare)
+        COMPREPLY=($(compgen -W "--trace --policy --drive --gc --fill --cold --capacity --op --superblock --streams
+            --set --jobs --truncated-ok --json --help" -- "$cur"))
+        ;;
+    inspect)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--events --limit --truncated-ok --json --help" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi
+        ;;
+    drive)
+        case $subcommand in
+        '') COMPREPLY=($(compgen -W "list describe" -- "$cur")) ;;
+        list) COMPREPLY=($(compgen -W "--json --names --help" -- "$cur")) ;;
+        describe) COMPREPLY=($(compgen -W "$(trib drive list --names 2>/dev/null) --json --help" -- "$cur")) ;;
+        esac
+        ;;
+    policies)
+        COMPREPLY=($(compgen -W "--json --names --help" -- "$cur"))
+        ;;
+    options)
+        COMPREPLY=($(compgen -W "--json --markdown --help" -- "$cur"))
+        ;;
+    version)
+        COMPREPLY=($(compgen -W "--json --help" -- "$cur"))
+        ;;
+    esac
+}
+complete -o filenames -F _trib trib

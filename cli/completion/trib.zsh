@@ -1,0 +1,70 @@
+#compdef trib
+# SPDX-License-Identifier: Apache-2.0
+# zsh completion for trib(1)
+
+_trib_policies() {
+    local -a names
+    names=(${(f)"$(trib policies --names 2>/dev/null)"})
+    compadd -S '' -a names
+}
+
+_trib_drives() {
+    local -a names
+    names=(${(f)"$(trib drive list --names 2>/dev/null)"} none)
+    compadd -S '' -a names
+}
+
+_trib() {
+    local context state line
+    local -a commands
+    commands=(
+        'replay:replay a trace under one policy'
+        'compare:replay a trace under many policies, one table'
+        'inspect:show what is in a trace or a state file'
+        'drive:list or describe drives'
+        'policies:list policies, what they need and their options'
+        'options:list every option of pipeline, policies and drives'
+        'version:version, compiler, build type, assertions'
+    )
+    _arguments -C '(-h --help)'{-h,--help}'[help]' '1: :->command' '*:: :->rest'
+    case $state in
+    command)
+        _describe command commands
+        return
+        ;;
+    esac
+    case $words[1] in
+    replay)
+        _arguments '--trace[trace to replay]:trace:_files' '--policy[policy]:policy:_trib_policies' \
+            '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:(same shared twin)' \
+            '*--set[more options]:key=value' '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files'
+        ;;
+    compare)
+        _arguments '--trace[trace to replay]:trace:_files' '*--policy[policy]:policy:_trib_policies' \
+            '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:(same shared twin)' \
+            '--fill[live data, percent of capacity]:percent' '--cold[cold files, percent of live data]:percent' \
+            '--capacity[exported capacity]:size' '--op[over-provisioning]:percent' \
+            '--superblock[erased together]:size' '--streams[streams besides S0]:number' \
+            '*--set[more options]:key=value' '--jobs[runs side by side]:number' \
+            '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files'
+        ;;
+    inspect)
+        _arguments '1:trace or state file:_files' '--events[every item on a line]' \
+            '--limit[stop after this many events]:number' '--truncated-ok[read up to the cut]' '--json[JSON]'
+        ;;
+    drive)
+        _arguments '1:command:(list describe)' '2:drive:_trib_drives' '--json[JSON]' '--names[names only]'
+        ;;
+    policies)
+        _arguments '--json[JSON]' '--names[names only]'
+        ;;
+    options)
+        _arguments '--json[JSON]' '--markdown[tables as in docs/options.md]'
+        ;;
+    version)
+        _arguments '--json[JSON]'
+        ;;
+    esac
+}
+
+_trib "$@"

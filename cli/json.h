@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results as JSON, for machines: docs/formats/compare-json.md. Keys keep their order. Pure functions, apart from the
+// writer.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "run.h"
+#include "survey.h"
+
+namespace cli {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int COMPARE_JSON_VERSION = 1;
+
+Json json_of(const Histogram &lifetimes); // null when empty
+Json json_of(const trib_context &who);
+Json json_trace(const std::string &path, const Survey &survey);
+// Everything of a row that does not depend on the other rows.
+void add_run(Json &row, const RunResult &run, const Dictionary &dictionary);
+
+const char *file_kind_name(uint8_t kind);   // "sst", ...; "unknown"
+const char *write_hint_name(uint8_t hint);  // "short", ...; "not-set"
+const char *event_kind_name(uint8_t kind);  // "write", ...
+const char *cause_name(uint8_t cause);      // "unlink", ...; "none"
+
+// To a file (replaced in one step) or, for "" and "-", to standard output. Throws Failure.
+void write_json(const Json &json, const std::string &path);
+
+} // namespace cli

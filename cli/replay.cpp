@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "option_text.h"
+#include "progress.h"
+#include "regime.h"
+#include "run.h"
+#include "survey.h"
+#include "table.h"
+
+namespace cli {
+
+namespace {
+
+std::string pipeline_options(const ReplayOptions &options) {
+    OptionText text;
+    text.merge(options.policy, "policy");
+    text.merge(options.drive, "drive");
+    if (!options.gc.empty())
+        text.set("gc", options.gc);
+    for (const std::string &more : options.set)
+        text.merge(more);
+    default_to_latency(text);
+    return text.text();
+}
+
+struct Drawing {
+    Progress progress{"replaying"};
+    RunMeter meter;
+    uint64_t total_bytes = 0;
+};
+
+RunResult run_with_progress(const RunPlan &plan) {
+    Drawing drawing;
+    drawing.total_bytes = TraceFile(plan.trace, plan.truncated_ok).size_bytes();
+    drawing.meter.arg = &drawing;
+    drawing.meter.show = [](void *arg) {
+        auto *self = static_cast<Drawing *>(arg);
+        self->progress.show(self->meter.done_bytes, self->total_bytes);
+    };
+    return run_trace(plan, drawing.meter);
+}
+
+void print_drive(const RunResult &run) {
+    const trib_drive_report &drive = run.drive;
+    fmt::print("drive     {} exported, {:.1f} % over-provisioned, {} reclaim units of {}\n",
+               size_text(static_cast<double>(drive.capacity_bytes)), drive.over_provisioning_percent,
+               grouped(drive.reclaim_units), size_text(static_cast<double>(drive.reclaim_unit_bytes)));
+    fmt::print("          gc={}, victim={}, {} streams besides S0, {:.1f} % live at peak\n", drive.gc, drive.victim,
+               drive.streams,
+               100.0 * static_cast<double>(drive.live_pages_peak * TRIB_BLOCK_BYTES) /
+                   static_cast<double>(drive.capacity_bytes));
+    fmt::print("WAF       {} over the whole run, {} in steady state (second half)\n",
+               run.waf > 0 ? fixed(run.waf, 3) : "unknown", run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "unknown");
+    fmt::print("pages     {} from the host, {} copied by gc, {} erases\n", grouped(drive.host_pages),
+               grouped(drive.gc_pages), grouped(drive.erases));
+    if (run.iops > 0)
+        fmt::print("speed     {} simulated IOPS (4 KiB host writes, {:.1f} s of virtual time)\n",
+                   grouped(static_cast<uint64_t>(run.iops)), drive.virtual_seconds);
+    fmt::print("streams   {} used, {} reclaim units open at once\n", run.streams.size(), drive.open_units_peak);
+}
+
+void print_streams(const RunResult &run) {
+    Table table({{"stream"}, {"written"}, {"died"}, {"live"}, {"life p25"}, {"p50"}, {"p75"}, {"superblocks"}});
+    for (const StreamTally &stream : run.streams) {
+        auto life = [&](double fraction) {
+            return stream.lifetimes.weight() ? size_text(stream.lifetimes.quantile(fraction)) : std::string("-");
+        };
+        auto units = run.drive.reclaim_unit_bytes ? stream.written_bytes / run.drive.reclaim_unit_bytes : 0;
+        table.add({"S" + std::to_string(stream.stream), size_text(static_cast<double>(stream.written_bytes)),
+                   size_text(static_cast<double>(stream.died_bytes)),
+                   size_text(static_cast<double>(stream.live_bytes)), life(0.25), life(0.5), life(0.75),
+                   grouped(units)});
+    }
+    fmt::print("\n{}", table.text(colours_wanted(STDOUT_FILENO)));
+    fmt::print("{}", wrapped("", "Lifetimes are host bytes written between a write and its death, weighted by bytes; what "
+                             "is still live is not in them. Superblocks: host writes of the stream in reclaim units."));
+}
+
+void print_summary(const ReplayOptions &options, const Survey &survey, const RunResult &run) {
+    fmt::print("trace     {}: {} events, {} written to {} files\n", options.trace, grouped(run.events),
+               size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files));
+    fmt::print("policy    {}: {} signatures, {} re-clusterings\n", run.status.policy, run.status.attributes,
+               run.status.reclusterings);
+    if (run.has_drive)
+        print_drive(run);
+    else
+        fmt::print("drive     none: streams are decided, nothing is written\n");
+    print_streams(run);
+    if (run.truncated)
+        fmt::print("note: the trace is cut; replayed up to the cut\n");
+    if (survey.dropped_events)
+        fmt::print("note: the recorder dropped {} events ({})\n", grouped(survey.dropped_events),
+                   size_text(static_cast<double>(survey.dropped_bytes)));
+    if (run.status.runs_dropped)
+        fmt::print("note: {} live extents did not fit; their deaths went unseen (option runs)\n",
+                   grouped(run.status.runs_dropped));
+    if (run.status.drive_errors)
+        fmt::print("note: the drive refused {} writes\n", grouped(run.status.drive_errors));
+}
+
+Json json_replay(const ReplayOptions &options, const Survey &survey, const RunPlan &plan, const RunResult &run) {
+    const trib_drive_report &drive = run.drive;
+    Json json = {{"version", COMPARE_JSON_VERSION}, {"command", "replay"}};
+    if (run.has_drive) {
+        json["drive"] = json_drive(drive);
+        json["drive"]["gc"] = drive.gc;
+    }
+    json["trace"] = json_trace(options.trace, survey);
+    json["policy"] = run.status.policy;
+    json["options"] = plan.options;
+    add_run(json, run, survey.dictionary);
+    return json;
+}
+
+} // namespace
+
+void replay(const ReplayOptions &options) {
+    RunPlan plan;
+    plan.trace = options.trace;
+    plan.truncated_ok = options.truncated_ok;
+    plan.options = pipeline_options(options);
+    Survey survey = survey_trace(options.trace, options.truncated_ok);
+    plan.host_bytes = survey.host_bytes;
+    plan.peak_live_bytes = survey.peak_live_bytes;
+    RunResult run = run_with_progress(plan);
+    if (options.json)
+        write_json(json_replay(options, survey, plan, run), *options.json);
+    if (!options.json || (!options.json->empty() && *options.json != "-"))
+        print_summary(options, survey, run);
+}
+
+} // namespace cli

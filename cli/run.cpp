@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <fmt/format.h>
+#include <memory>
+#include <unordered_map>
+
+#include "failure.h"
+#include "table.h"
+#include "trace_file.h"
+
+namespace cli {
+
+namespace {
+
+// Bounds the memory of a run over a hostile trace; what is beyond it shares the row of key 0.
+constexpr size_t SIGNATURES_MAX = 16384;
+constexpr uint32_t STREAM_MAX = 63; // of option `streams`
+
+struct PipelineClose {
+    void operator()(trib_pipeline *pipeline) const {
+        trib_pipeline_close(pipeline);
+    }
+};
+using Pipeline = std::unique_ptr<trib_pipeline, PipelineClose>;
+
+// Receives what the flow reports of each write and death.
+class Ledger {
+  public:
+    // stream_last: the highest stream that the drive has.
+    Ledger(trib_pipeline *pipeline, uint32_t stream_last) : stream_last_(stream_last) {
+        trib_observer observer = {};
+        observer.arg = this;
+        observer.wrote = [](void *arg, const trib_write_report *w) { static_cast<Ledger *>(arg)->wrote(*w); };
+        observer.died = [](void *arg, const trib_death_report *d) { static_cast<Ledger *>(arg)->died(*d); };
+        trib_pipeline_observe(pipeline, &observer);
+    }
+    Ledger(const Ledger &) = delete;
+    Ledger &operator=(const Ledger &) = delete;
+
+    std::vector<uint64_t> take_window() {
+        std::vector<uint64_t> window(window_.size());
+        window.swap(window_);
+        return window;
+    }
+    void finish(trib_pipeline *pipeline, RunResult &result);
+
+  private:
+    // What the drive has no stream for ends in its stream 0.
+    uint16_t shown_stream(uint16_t number) const {
+        return number <= stream_last_ ? number : uint16_t{0};
+    }
+    StreamTally &stream(uint16_t number) {
+        if (number >= streams_.size())
+            streams_.resize(size_t{number} + 1);
+        return streams_[number];
+    }
+    SignatureTally &signature(uint64_t key, const trib_context &who);
+    void wrote(const trib_write_report &write);
+    void died(const trib_death_report &death);
+
+    uint32_t stream_last_;
+    std::vector<StreamTally> streams_;
+    std::unordered_map<uint64_t, SignatureTally> signatures_;
+    std::vector<uint64_t> window_; // bytes per stream since the last sample
+};
+
+SignatureTally &Ledger::signature(uint64_t key, const trib_context &who) {
+    auto found = signatures_.find(key);
+    if (found != signatures_.end())
+        return found->second;
+    if (signatures_.size() >= SIGNATURES_MAX)
+        return signatures_[0];
+    SignatureTally &row = signatures_[key];
+    row.key = key;
+    row.who = who;
+    return row;
+}
+
+void Ledger::wrote(const trib_write_report &write) {
+    uint16_t number = shown_stream(write.stream);
+    stream(number).written_bytes += write.length_bytes;
+    SignatureTally &row = signature(write.key, write.who);
+    row.written_bytes += write.length_bytes;
+    row.stream = number;
+    if (number >= window_.size())
+        window_.resize(size_t{number} + 1);
+    window_[number] += write.length_bytes;
+}
+
+void Ledger::died(const trib_death_report &death) {
+    for (Tally *tally : {static_cast<Tally *>(&stream(shown_stream(death.stream))),
+                         static_cast<Tally *>(&signature(death.key, death.who))}) {
+        tally->died_bytes += death.length_bytes;
+        tally->lifetimes.add(death.age_bytes, death.length_bytes);
+    }
+}
+
+void Ledger::finish(trib_pipeline *pipeline, RunResult &result) {
+    trib_pipeline_visit_live(
+        pipeline,
+        [](void *arg, const trib_death_report *live) {
+            auto *ledger = static_cast<Ledger *>(arg);
+            ledger->stream(ledger->shown_stream(live->stream)).live_bytes += live->length_bytes;
+            ledger->signature(live->key, live->who).live_bytes += live->length_bytes;
+        },
+        this);
+    for (size_t i = 0; i < streams_.size(); i++) {
+        streams_[i].stream = static_cast<uint16_t>(i);
+        if (streams_[i].written_bytes)
+            result.streams.push_back(std::move(streams_[i]));
+    }
+    for (auto &row : signatures_)
+        result.signatures.push_back(std::move(row.second));
+    std::sort(result.signatures.begin(), result.signatures.end(), [](const auto &a, const auto &b) {
+        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes : a.key < b.key;
+    });
+}
+
+uint64_t flash_pages(const trib_drive_report &drive) {
+    return drive.host_pages + drive.gc_pages + drive.metadata_pages;
+}
+
+// A drive of just the live data would thrash: five percent on top, in whole 16 MiB.
+uint64_t rounded_up(double needed_bytes) {
+    constexpr double UNIT = 16 * 1024 * 1024;
+    return static_cast<uint64_t>(std::ceil(needed_bytes * 1.05 / UNIT) * UNIT);
+}
+
+double ratio(uint64_t flash, uint64_t host) {
+    return host ? static_cast<double>(flash) / static_cast<double>(host) : 0;
+}
+
+class Run {
+  public:
+    Run(const RunPlan &plan, RunMeter &meter) : plan_(plan), meter_(meter), trace_(plan.trace, plan.truncated_ok) {
+        trib_pipeline *pipeline = nullptr;
+        trib_error error = {};
+        int rc = trib_pipeline_open(&pipeline, plan.options.c_str(), false, &error);
+        if (rc)
+            throw core_failure(rc, error.text);
+        pipeline_.reset(pipeline);
+        result_.has_drive = trib_pipeline_drive(pipeline, &opened_) == 0;
+        ledger_ = std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX);
+        next_sample_bytes_ = (plan.host_bytes + SAMPLES - 1) / SAMPLES;
+    }
+
+    RunResult finish();
+
+  private:
+    void feed();
+    void process(const trib_event &event);
+    void sample();
+    void close();
+    [[noreturn]] void refuse(int rc, const trib_event &event);
+
+    const RunPlan &plan_;
+    RunMeter &meter_;
+    TraceFile trace_;
+    Pipeline pipeline_;
+    std::unique_ptr<Ledger> ledger_;
+    trib_drive_report opened_ = {}; // counters after prefill, before the first event
+    RunResult result_;
+    uint64_t host_bytes_ = 0, next_sample_bytes_ = 0, metered_bytes_ = 0;
+};
+
+void Run::refuse(int rc, const trib_event &event) {
+    if (rc != -ENOSPC)
+        throw Failure(EXIT_RUNTIME, fmt::format("event {} ({} bytes at {} of file {:#x}) was refused: {}",
+                                                result_.events, event.length_bytes, event.offset_bytes, event.file,
+                                                core_failure(rc, "").what()));
+    trib_drive_report drive = {};
+    trib_pipeline_drive(pipeline_.get(), &drive);
+    auto capacity = static_cast<double>(drive.capacity_bytes);
+    double cold = static_cast<double>(opened_.live_pages * TRIB_BLOCK_BYTES) / std::max(capacity, 1.0);
+    double needed = static_cast<double>(plan_.peak_live_bytes) / std::max(1 - cold, 0.01);
+    throw Failure(EXIT_DRIVE_SMALL,
+                  fmt::format("the drive is too small: event {} (a write of {} bytes) found no room on {}; the files "
+                              "of this trace take {} at their peak and cold data {:.1f} % of the drive: choose "
+                              "capacity={} or more",
+                              result_.events, event.length_bytes, size_text(capacity),
+                              size_text(static_cast<double>(plan_.peak_live_bytes)), cold * 100,
+                              size_option(rounded_up(needed))));
+}
+
+void Run::process(const trib_event &event) {
+    result_.events++;
+    if (int rc = trib_pipeline_process(pipeline_.get(), &event))
+        refuse(rc, event);
+    if (event.kind != TRIB_EVENT_WRITE)
+        return;
+    host_bytes_ += event.length_bytes;
+    // Sample k ends at the first write that reaches k / SAMPLES of the host bytes.
+    if (host_bytes_ < next_sample_bytes_)
+        return;
+    sample();
+    double step = static_cast<double>(plan_.host_bytes) / SAMPLES;
+    double passed = std::floor(static_cast<double>(host_bytes_) / step);
+    next_sample_bytes_ = static_cast<uint64_t>(std::ceil((passed + 1) * step));
+}
+
+void Run::sample() {
+    trib_drive_report drive = {};
+    if (result_.has_drive)
+        trib_pipeline_drive(pipeline_.get(), &drive);
+    Sample sample;
+    sample.host_bytes = host_bytes_;
+    sample.host_pages = drive.host_pages - opened_.host_pages;
+    sample.flash_pages = flash_pages(drive) - flash_pages(opened_);
+    sample.stream_bytes = ledger_->take_window();
+    result_.samples.push_back(std::move(sample));
+}
+
+void Run::feed() {
+    while (trace_.next() && !meter_.stop.load(std::memory_order_relaxed)) {
+        if (trace_.item().kind != TRIB_TRACE_EVENT)
+            continue;
+        process(trace_.item().event);
+        if (result_.events % 4096 != 0)
+            continue;
+        uint64_t position = trace_.position_bytes();
+        meter_.done_bytes += position - metered_bytes_;
+        metered_bytes_ = position;
+        if (meter_.show)
+            meter_.show(meter_.arg);
+    }
+    meter_.done_bytes += trace_.size_bytes() - metered_bytes_;
+    if (result_.samples.empty() || result_.samples.back().host_bytes != host_bytes_)
+        sample();
+    if (meter_.show)
+        meter_.show(meter_.arg);
+}
+
+void Run::close() {
+    trib_pipeline_status(pipeline_.get(), &result_.status);
+    ledger_->finish(pipeline_.get(), result_);
+    int rc = trib_pipeline_close(pipeline_.release());
+    if (rc)
+        throw Failure(EXIT_RUNTIME, std::string("closing the pipeline failed: ") + core_failure(rc, "").what());
+}
+
+RunResult Run::finish() {
+    auto begin = std::chrono::steady_clock::now();
+    feed();
+    result_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result_.truncated = trace_.was_truncated();
+    result_.prefilled_bytes = opened_.live_pages * TRIB_BLOCK_BYTES;
+    if (result_.has_drive) {
+        trib_pipeline_drive(pipeline_.get(), &result_.drive);
+        trib_drive_report &drive = result_.drive;
+        drive.host_pages -= opened_.host_pages;
+        drive.gc_pages -= opened_.gc_pages;
+        drive.metadata_pages -= opened_.metadata_pages;
+        drive.erases -= opened_.erases;
+        drive.discarded_pages -= opened_.discarded_pages;
+        drive.virtual_seconds -= opened_.virtual_seconds;
+        const Sample &last = result_.samples.back();
+        result_.waf = ratio(last.flash_pages, last.host_pages);
+        auto half = std::find_if(result_.samples.begin(), result_.samples.end(),
+                                 [&](const Sample &s) { return 2 * s.host_bytes >= last.host_bytes; });
+        result_.waf_steady =
+            ratio(last.flash_pages - half->flash_pages, last.host_pages - half->host_pages);
+        if (drive.virtual_seconds > 0)
+            result_.iops = static_cast<double>(drive.host_pages) / drive.virtual_seconds;
+    }
+    close();
+    return std::move(result_);
+}
+
+} // namespace
+
+RunResult run_trace(const RunPlan &plan, RunMeter &meter) {
+    Run run(plan, meter);
+    return run.finish();
+}
+
+} // namespace cli

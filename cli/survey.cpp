@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "survey.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+#include "failure.h"
+#include "progress.h"
+
+namespace cli {
+
+static uint64_t blocks_up(uint64_t bytes) {
+    return bytes / TRIB_BLOCK_BYTES + (bytes % TRIB_BLOCK_BYTES != 0);
+}
+
+void LiveBlocks::add(Extents &extents, uint64_t first, uint64_t end) {
+    auto next = extents.upper_bound(first);
+    if (next != extents.begin() && std::prev(next)->second >= first) {
+        --next;
+        first = next->first;
+    }
+    uint64_t covered = 0;
+    while (next != extents.end() && next->first <= end) {
+        covered += next->second - next->first;
+        end = std::max(end, next->second);
+        next = extents.erase(next);
+    }
+    extents.emplace_hint(next, first, end);
+    live_blocks_ += end - first - covered;
+    peak_blocks_ = std::max(peak_blocks_, live_blocks_);
+}
+
+void LiveBlocks::remove(Extents &extents, uint64_t first, uint64_t end) {
+    if (first >= end)
+        return;
+    auto next = extents.upper_bound(first);
+    if (next != extents.begin() && std::prev(next)->second > first)
+        --next;
+    while (next != extents.end() && next->first < end) {
+        uint64_t from = next->first, to = next->second;
+        next = extents.erase(next);
+        live_blocks_ -= std::min(to, end) - std::max(from, first);
+        if (from < first)
+            extents.emplace(from, first);
+        if (to > end)
+            extents.emplace(end, to);
+    }
+}
+
+void LiveBlocks::write(const trib_event &event) {
+    uint64_t end_bytes = event.offset_bytes + event.length_bytes;
+    seen_.insert(event.file);
+    if (event.file == 0)
+        address_end_bytes_ = std::max(address_end_bytes_, end_bytes);
+    File &file = files_[event.file];
+    file.end_bytes = std::max(file.end_bytes, end_bytes);
+    add(file.extents, event.offset_bytes / TRIB_BLOCK_BYTES, blocks_up(end_bytes));
+}
+
+void LiveBlocks::kill(const trib_event &event) {
+    auto found = files_.find(event.file);
+    if (found == files_.end() || event.cause == TRIB_CAUSE_OVERWRITE || event.cause == TRIB_CAUSE_REUSE)
+        return;
+    File &file = found->second;
+    bool to_end = event.length_bytes == TRIB_LENGTH_TO_END || event.offset_bytes + event.length_bytes >= file.end_bytes;
+    uint64_t end = to_end ? UINT64_MAX : (event.offset_bytes + event.length_bytes) / TRIB_BLOCK_BYTES;
+    remove(file.extents, blocks_up(event.offset_bytes), end);
+    if (to_end)
+        file.end_bytes = std::min(file.end_bytes, event.offset_bytes);
+    if (file.extents.empty())
+        files_.erase(found);
+}
+
+void LiveBlocks::apply(const trib_event &event) {
+    if (event.length_bytes == 0)
+        return;
+    if (event.kind == TRIB_EVENT_WRITE)
+        write(event);
+    else if (event.kind == TRIB_EVENT_DEATH)
+        kill(event);
+}
+
+// The pipeline would refuse it too, but only after the drive has been sized by it.
+static void check_range(const trib_event &event, uint64_t number) {
+    bool to_end = event.length_bytes == TRIB_LENGTH_TO_END && event.kind != TRIB_EVENT_WRITE;
+    if (!to_end && event.offset_bytes + event.length_bytes < event.offset_bytes)
+        throw Failure(EXIT_RUNTIME, fmt::format("event {}: offset {} + length {} overflows; the recorder that wrote "
+                                                "this trace is at fault",
+                                                number, event.offset_bytes, event.length_bytes));
+}
+
+static void count_write(Survey &survey, const trib_event &event) {
+    if (event.kind != TRIB_EVENT_WRITE)
+        return;
+    survey.host_bytes += event.length_bytes;
+    if (event.who.signature != TRIB_SIGNATURE_UNKNOWN)
+        survey.signature_bytes += event.length_bytes;
+    if (event.who.write_hint != TRIB_HINT_NOT_SET)
+        survey.hint_bytes += event.length_bytes;
+    if (event.who.level != TRIB_LEVEL_UNKNOWN)
+        survey.level_bytes += event.length_bytes;
+    if (event.stream != TRIB_STREAM_UNDECIDED)
+        survey.named_bytes += event.length_bytes;
+}
+
+Survey survey_trace(const std::string &path, bool truncated_ok) {
+    Survey survey;
+    LiveBlocks live;
+    TraceFile trace(path, truncated_ok);
+    Progress progress("reading");
+    while (trace.next()) {
+        const trib_trace_item &item = trace.item();
+        survey.dictionary.learn(item);
+        if (item.kind == TRIB_TRACE_GAP) {
+            survey.dropped_events += item.gap_events;
+            survey.dropped_bytes += item.gap_bytes;
+        }
+        if (item.kind != TRIB_TRACE_EVENT)
+            continue;
+        survey.events++;
+        count_write(survey, item.event);
+        check_range(item.event, survey.events);
+        live.apply(item.event);
+        if (survey.events % 4096 == 0)
+            progress.show(trace.position_bytes(), trace.size_bytes());
+    }
+    survey.files = live.files();
+    survey.peak_live_bytes = live.peak_bytes();
+    survey.address_end_bytes = live.address_end_bytes();
+    survey.truncated = trace.was_truncated();
+    return survey;
+}
+
+} // namespace cli

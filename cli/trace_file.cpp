@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <memory>
+
+#include "failure.h"
+
+namespace cli {
+
+TraceFile::TraceFile(const std::string &path, bool truncated_ok) : path_(path), truncated_ok_(truncated_ok) {
+    if (path == "-")
+        throw Failure(EXIT_USAGE, "a trace is read more than once, so it cannot come from a pipe; save it to a file");
+    trib_trace_read_options options = {};
+    options.allow_truncated = truncated_ok;
+    trib_error error = {};
+    int rc = trib_trace_reader_open(&reader_, path.c_str(), &options, &error);
+    if (rc == -ENOENT)
+        throw Failure(EXIT_RUNTIME, "no trace at '" + path + "'; check the path");
+    if (rc)
+        throw Failure(EXIT_RUNTIME, core_failure(rc, error.text).what());
+}
+
+TraceFile::~TraceFile() {
+    trib_trace_reader_close(reader_);
+}
+
+bool TraceFile::next() {
+    trib_error error = {};
+    int rc = trib_trace_next(reader_, &item_, &error);
+    if (rc >= 0)
+        return rc > 0;
+    const char *advice = truncated_ok_ ? "" : "; --truncated-ok reads a cut trace up to the cut";
+    throw Failure(EXIT_RUNTIME, core_failure(rc, error.text).what() + std::string(advice));
+}
+
+uint64_t TraceFile::position_bytes() const {
+    uint64_t position = 0, size = 0;
+    trib_trace_progress(reader_, &position, &size);
+    return position;
+}
+
+uint64_t TraceFile::size_bytes() const {
+    uint64_t position = 0, size = 0;
+    trib_trace_progress(reader_, &position, &size);
+    return size;
+}
+
+bool TraceFile::was_truncated() const {
+    return trib_trace_was_truncated(reader_);
+}
+
+void Dictionary::learn(const trib_trace_item &item) {
+    if (item.kind == TRIB_TRACE_MODULE)
+        modules_[item.module_index] = item.module;
+    if (item.kind == TRIB_TRACE_SIGNATURE)
+        signatures_[item.id].assign(item.frames, item.frames + item.frame_count);
+}
+
+std::vector<std::string> Dictionary::frames(uint64_t signature) const {
+    std::vector<std::string> out;
+    auto found = signatures_.find(signature);
+    if (found != signatures_.end())
+        for (const trib_frame &frame : found->second)
+            out.push_back(symbolised(frame));
+    return out;
+}
+
+std::string Dictionary::symbolised(const trib_frame &frame) const {
+    auto key = std::make_pair(frame.module, frame.offset_bytes);
+    auto known = symbols_.find(key);
+    if (known != symbols_.end())
+        return known->second;
+    std::string text;
+    auto module = modules_.find(frame.module);
+    if (module == modules_.end()) {
+        text = fmt::format("?+{:#x}", frame.offset_bytes);
+    } else {
+        char buffer[4096];
+        trib_signature_symbolise(&module->second, frame.offset_bytes, buffer, sizeof buffer);
+        text = demangled(buffer);
+    }
+    return symbols_.emplace(key, text).first->second;
+}
+
+std::string demangled(const std::string &frame) {
+    size_t mark = frame.find('!'), plus = frame.rfind('+');
+    if (mark == std::string::npos)
+        return frame;
+    if (plus == std::string::npos || plus < mark)
+        plus = frame.size();
+    std::string symbol = frame.substr(mark + 1, plus - mark - 1);
+    int status = 0;
+    std::unique_ptr<char, decltype(&std::free)> name(
+        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+    return name ? frame.substr(0, mark + 1) + name.get() + frame.substr(plus) : frame;
+}
+
+} // namespace cli

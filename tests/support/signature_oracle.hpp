@@ -8,7 +8,10 @@
 #include <link.h>
 #include <tributary/signature.h>
 
+#include <unistd.h>
+
 #include <cstring>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -94,6 +97,10 @@ inline std::vector<Frame> captured(uint64_t signature) {
         result.push_back({strcmp(module.path, self) ? module.path : "", frames[i].offset_bytes});
     }
     return result;
+}
+
+inline std::ostream &operator<<(std::ostream &out, const Frame &frame) {
+    return out << "\n  " << (frame.module.empty() ? "self" : frame.module) << "+0x" << std::hex << frame.offset << std::dec;
 }
 
 } // namespace oracle

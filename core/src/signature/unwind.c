@@ -179,9 +179,10 @@ static void restore_bp(struct walk *walk, const struct trib_rule *rule, uintptr_
 /* Goes from the frame that `site` returns into to that frame's own caller. */
 static bool step(struct walk *walk, const struct trib_site *site, uintptr_t *return_address) {
     uintptr_t cfa;
-    walk->path->end = site->rule.kind == TRIB_RULE_ROOT ? TRIB_PATH_ROOT : TRIB_PATH_FAILED;
-    if (site->rule.kind < TRIB_RULE_SP || !find_cfa(walk, &site->rule, &cfa))
+    if (site->rule.kind < TRIB_RULE_SP || !find_cfa(walk, &site->rule, &cfa)) {
+        walk->path->end = TRIB_PATH_FAILED;
         return false;
+    }
     restore_bp(walk, &site->rule, cfa);
     walk->sp = cfa;
     depend_on(walk, cfa - 8);
@@ -206,8 +207,8 @@ void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth, const 
         if (!trib_site_find(return_address, site))
             return;
         path->address[path->count++] = return_address;
-        path->end = TRIB_PATH_DEPTH;
-        if (!wants_more(path, depth) || !step(&walk, site, &return_address))
+        path->end = site->rule.kind == TRIB_RULE_ROOT ? TRIB_PATH_ROOT : TRIB_PATH_DEPTH;
+        if (path->end == TRIB_PATH_ROOT || !wants_more(path, depth) || !step(&walk, site, &return_address))
             return;
     }
 }

@@ -9,13 +9,14 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "dictionary.h"
+#include "machine.h"
 #include "memo.h"
 #include "modules.h"
 #include "thread.h"
 #include "unwind.h"
 
 #define DICTIONARY_SIGNATURES 65536u /* 10 MiB of address space; pages are touched as signatures come */
-#define CHECK_EVERY_HITS      4096u  /* how long a memo may outlive dlclose + dlopen at the same address */
+#define CHECK_EVERY_HITS      1024u  /* how long a memo may outlive dlclose + dlopen at the same address */
 #define SIGNATURE_SEED        0x7472696275746172ull
 
 static struct trib_dictionary dictionary;
@@ -169,6 +170,8 @@ uint64_t trib_signature_capture(void *frame_address, unsigned depth) {
     uintptr_t frame = (uintptr_t)frame_address;
     struct trib_thread *thread = trib_thread_current;
     if (TRIB_UNLIKELY(depth - 1 >= TRIB_SIGNATURE_DEPTH_MAX || frame % 8))
+        return TRIB_SIGNATURE_UNKNOWN;
+    if (!TRIB_WALK_BY_RULES && !TRIB_WALK_BY_RECORDS)
         return TRIB_SIGNATURE_UNKNOWN;
     if (TRIB_UNLIKELY(!thread) && !(thread = begin_thread()))
         return TRIB_SIGNATURE_UNKNOWN;

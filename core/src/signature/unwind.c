@@ -6,10 +6,10 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "machine.h"
 
-#define SITES        4096u /* 128 KiB; RocksDB needs about 300 */
-#define SITE_PROBES  8u
-#define ADDRESS_BITS 48    /* user addresses; beyond them is no code */
+#define SITES       4096u /* 128 KiB; RocksDB needs about 300 */
+#define SITE_PROBES 8u
 
 /* ---- call sites ---- */
 
@@ -75,7 +75,7 @@ static void insert_entry(uint64_t key, const struct trib_site *site) {
 
 __attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_address, struct trib_site *out) {
     struct trib_segment segment;
-    if (return_address >> ADDRESS_BITS || !trib_modules_find(return_address - 1, &segment))
+    if (return_address >> TRIB_ADDRESS_BITS || !trib_modules_find(return_address - 1, &segment))
         return false;
     uint64_t offset = return_address - segment.base;
     struct trib_site site = {
@@ -83,7 +83,11 @@ __attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_addres
         .module = (uint16_t)segment.module,
         .runtime = segment.runtime,
     };
-    trib_cfi_rule(&segment, return_address, &site.rule);
+    if (TRIB_WALK_BY_RULES)
+        trib_cfi_rule(&segment, return_address, &site.rule);
+    else if (TRIB_WALK_BY_RECORDS)
+        site.rule = (struct trib_rule){
+            .kind = TRIB_RULE_BP, .cfa_offset = 16, .bp = TRIB_BP_AT_CFA, .bp_offset = -16};
     insert_entry(return_address, &site);
     *out = site;
     return true;
@@ -180,13 +184,14 @@ static void restore_bp(struct walk *walk, const struct trib_rule *rule, uintptr_
 static bool step(struct walk *walk, const struct trib_site *site, uintptr_t *return_address) {
     uintptr_t cfa;
     if (site->rule.kind < TRIB_RULE_SP || !find_cfa(walk, &site->rule, &cfa)) {
-        walk->path->end = TRIB_PATH_FAILED;
+        bool no_record = TRIB_WALK_BY_RECORDS && walk->bp == 0;
+        walk->path->end = no_record ? TRIB_PATH_ROOT : TRIB_PATH_FAILED;
         return false;
     }
     restore_bp(walk, &site->rule, cfa);
     walk->sp = cfa;
     depend_on(walk, cfa - 8);
-    *return_address = trib_stack_word(cfa - 8);
+    *return_address = trib_return_address(trib_stack_word(cfa - 8));
     return true;
 }
 
@@ -196,7 +201,7 @@ static bool wants_more(const struct trib_path *path, unsigned depth) {
 
 void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth, const struct trib_stack *stack) {
     struct walk walk = {.path = path, .stack = stack, .sp = frame + 16, .bp = trib_stack_word(frame), .bp_word = frame};
-    uintptr_t return_address = trib_stack_word(frame + 8);
+    uintptr_t return_address = trib_return_address(trib_stack_word(frame + 8));
     TRIB_HOT_ASSERT(depth >= 1 && depth <= TRIB_SIGNATURE_DEPTH_MAX);
     path->count = 0;
     path->word_count = 0;

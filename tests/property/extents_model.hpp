@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What live extents should do, written as plainly as possible: per file a sorted map of runs with exact births. Used by
-// the tests of extents; nothing of it is shared with the code under test.
+// What live extents should do, written as plainly as possible: per file a sorted map of runs with
+// exact births. Used by the tests of extents; nothing of it is shared with the code under test.
 #pragma once
 
 #include <tributary/event.h>
@@ -40,7 +40,8 @@ class Model {
   public:
     std::map<uint64_t, std::map<uint64_t, Run>> files;
 
-    std::vector<Death> kill(uint64_t file, uint64_t from, uint64_t to, uint64_t clock, uint8_t cause) {
+    std::vector<Death> kill(uint64_t file, uint64_t from, uint64_t to, uint64_t clock,
+                            uint8_t cause) {
         std::vector<Death> deaths;
         std::map<uint64_t, Run> kept;
         for (auto &[offset, run] : files[file]) {
@@ -66,7 +67,8 @@ class Model {
         auto deaths = kill(w.file, w.offset, w.offset + w.length, w.clock, TRIB_CAUSE_OVERWRITE);
         auto &runs = files[w.file];
         auto next = runs.lower_bound(w.offset);
-        if (next != runs.begin() && grows(*std::prev(next), w, next == runs.end() && deaths.empty()))
+        if (next != runs.begin() &&
+            grows(*std::prev(next), w, next == runs.end() && deaths.empty()))
             return deaths;
         runs[w.offset] = {w.length, w.attribute, w.stream, (long double)w.clock};
         return deaths;
@@ -82,12 +84,14 @@ class Model {
   private:
     static bool grows(std::pair<const uint64_t, Run> &before, const Write &w, bool append) {
         auto &[offset, run] = before;
-        if (offset + run.length != w.offset || run.attribute != w.attribute || run.stream != w.stream)
+        if (offset + run.length != w.offset || run.attribute != w.attribute ||
+            run.stream != w.stream)
             return false;
         uint64_t stored = (uint64_t)run.birth / 64 * 64; // births are kept in units of 64 bytes
         if (!append && w.clock > stored + TRIB_EXTENTS_MERGE_BYTES)
             return false;
-        run.birth = (run.birth * run.length + (long double)w.clock * w.length) / (run.length + w.length);
+        run.birth =
+            (run.birth * run.length + (long double)w.clock * w.length) / (run.length + w.length);
         run.length += w.length;
         return true;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random writes and deaths against the naive model; every row's sums and every run compared after each step.
+// Random writes and deaths against the naive model; every row's sums and every run compared after
+// each step.
 #include "property/extents_model.hpp"
 
 #include <cmath>
@@ -13,7 +14,8 @@ using namespace extents_model;
 
 namespace {
 
-constexpr double kBirthTolerance = 128; // bytes: two units, for runs that lost the rest of a division
+constexpr double kBirthTolerance =
+    128; // bytes: two units, for runs that lost the rest of a division
 
 void collect(void *arg, const trib_death *death) {
     static_cast<std::vector<trib_death> *>(arg)->push_back(*death);
@@ -27,7 +29,8 @@ void require_same(const std::vector<Death> &expected, const std::vector<trib_dea
         bool same = g.attribute == e.attribute && g.file == e.file && g.offset_bytes == e.offset &&
                     g.length_bytes == e.length && g.stream == e.stream && g.cause == e.cause &&
                     std::fabs((double)g.age_bytes - (double)e.age) <= kBirthTolerance;
-        CAPTURE(i, g.file, g.offset_bytes, e.offset, g.length_bytes, e.length, g.age_bytes, (double)e.age);
+        CAPTURE(i, g.file, g.offset_bytes, e.offset, g.length_bytes, e.length, g.age_bytes,
+                (double)e.age);
         REQUIRE(same);
     }
 }
@@ -60,9 +63,11 @@ class Subject {
         return deaths;
     }
 
-    std::vector<trib_death> kill(uint64_t file, uint64_t from, uint64_t length, uint64_t clock, uint8_t cause) {
+    std::vector<trib_death> kill(uint64_t file, uint64_t from, uint64_t length, uint64_t clock,
+                                 uint8_t cause) {
         trib_event event = {};
-        event.file = file, event.offset_bytes = from, event.length_bytes = length, event.cause = cause;
+        event.file = file, event.offset_bytes = from, event.length_bytes = length,
+        event.cause = cause;
         std::vector<trib_death> deaths;
         REQUIRE(trib_extents_kill(extents, &event, clock, collect, &deaths) == 0);
         return deaths;
@@ -77,7 +82,8 @@ class Subject {
         std::vector<Death> expected;
         for (auto &[file, runs] : model.files)
             for (auto &[offset, run] : runs)
-                expected.push_back({run.attribute, file, offset, run.length, clock - run.birth, run.stream, 0});
+                expected.push_back(
+                    {run.attribute, file, offset, run.length, clock - run.birth, run.stream, 0});
         require_same(expected, live);
         check_sums(live, clock);
     }
@@ -91,7 +97,8 @@ class Subject {
         for (auto &run : live) {
             live_bytes += run.length_bytes;
             rows[run.attribute].first += run.length_bytes;
-            rows[run.attribute].second += (double)run.length_bytes * (double)(clock - run.age_bytes) / 4096;
+            rows[run.attribute].second +=
+                (double)run.length_bytes * (double)(clock - run.age_bytes) / 4096;
         }
         REQUIRE(stats.runs == live.size());
         REQUIRE(stats.live_bytes == live_bytes);
@@ -130,11 +137,17 @@ void run_random(unsigned seed, int steps, const Shape &shape) {
             auto cause = (uint8_t)(TRIB_CAUSE_TRIM + below(4));
             from = all ? 0 : from;
             bool to_end = below(2) == 0;
-            auto expected = model.kill(file, from, to_end ? UINT64_MAX : from + length, clock, cause);
-            require_same(expected, subject.kill(file, from, to_end ? TRIB_LENGTH_TO_END : length, clock, cause));
+            auto expected =
+                model.kill(file, from, to_end ? UINT64_MAX : from + length, clock, cause);
+            require_same(expected, subject.kill(file, from, to_end ? TRIB_LENGTH_TO_END : length,
+                                                clock, cause));
         } else {
-            Write w = {file, from, length, subject.attributes[below(10) ? file % 3 : below(3)],
-                       (uint16_t)(below(20) ? 1 : below(4)), clock};
+            Write w = {file,
+                       from,
+                       length,
+                       subject.attributes[below(10) ? file % 3 : below(3)],
+                       (uint16_t)(below(20) ? 1 : below(4)),
+                       clock};
             require_same(model.write(w), subject.write(w));
             cursor[file] = from + length;
             clock += length + below(2) * below(1 << 19);

@@ -85,12 +85,12 @@ trib_attribute_ref trib_state_find(const struct trib_state *state, uint64_t key)
 
 struct trib_attribute *trib_state_attribute(const struct trib_state *state,
                                             trib_attribute_ref ref) {
-    uint32_t index = ref & INDEX_MASK;
+    uint32_t index = ref & INDEX_MASK, generation = ref >> INDEX_BITS;
 
-    if (ref == 0 || index >= state->attributes)
+    if (generation == 0 || index >= state->attributes)
         return NULL;
     struct trib_attribute *row = &state->rows[index];
-    if (atomic_load_explicit(&row->generation, memory_order_acquire) != ref >> INDEX_BITS)
+    if (atomic_load_explicit(&row->generation, memory_order_acquire) != generation)
         return NULL;
     return row;
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// State files of tests: a folder that goes away with the test, whole-file reads and writes, opening
+// with defaults. The offsets are those of docs/formats/state.md.
+#pragma once
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "state/state.h"
+
+namespace state_file {
+
+constexpr size_t kVersionOffset = 8, kByteOrderOffset = 16, kAttributesOffset = 32,
+                 kChecksumOffset = 88;
+constexpr size_t kLockOffset = 128, kClockOffset = 192, kRowsUsedOffset = 280, kRowsOffset = 4096;
+
+class Folder {
+  public:
+    Folder() {
+        char name[] = "/tmp/tributary-state-XXXXXX";
+        path_ = mkdtemp(name);
+    }
+    ~Folder() {
+        std::filesystem::remove_all(path_);
+    }
+    Folder(const Folder &) = delete;
+    std::string operator/(const std::string &name) const {
+        return path_ + "/" + name;
+    }
+    size_t files() const {
+        return std::distance(std::filesystem::directory_iterator(path_),
+                             std::filesystem::directory_iterator());
+    }
+
+  private:
+    std::string path_;
+};
+
+inline std::string read_all(const std::string &path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+inline void write_all(const std::string &path, const std::string &bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+inline int open(trib_state **out, const std::string &path, trib_error *error = nullptr,
+                uint32_t attributes = 16, uint32_t runs = 1000) {
+    trib_state_config config = {path.c_str(), attributes, runs};
+    return trib_state_open(out, &config, error);
+}
+
+} // namespace state_file

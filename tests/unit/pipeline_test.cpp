@@ -9,7 +9,7 @@
 #include "support/events.hpp"
 #include "support/pipeline.hpp"
 
-using trib_test::kSmallDrive;
+using trib_test::Drive;
 using trib_test::Pipeline;
 
 namespace {
@@ -59,7 +59,7 @@ TEST_CASE("salts change the key, and only those asked for") {
 }
 
 TEST_CASE("a file is written, grows after a sync, and dies: pages, clock and lifetime by hand") {
-    Pipeline pipeline(std::string(kSmallDrive) + ",policy=none");
+    Pipeline pipeline(Drive("64M") + ",policy=none");
     INFO(pipeline.error());
     REQUIRE(pipeline.rc() == 0);
     Seen seen;
@@ -101,7 +101,7 @@ TEST_CASE("a file is written, grows after a sync, and dies: pages, clock and lif
 }
 
 TEST_CASE("ranges that make no sense are refused and change nothing") {
-    Pipeline pipeline(std::string(kSmallDrive) + ",policy=none");
+    Pipeline pipeline(Drive("64M") + ",policy=none");
     REQUIRE(pipeline.rc() == 0);
     for (trib_event event : {Write(1, 0, 0), Write(1, UINT64_MAX - 5, 10), Write(0, 100, 4096)})
         CHECK(trib_pipeline_process(pipeline.get(), &event) == -EINVAL);
@@ -113,7 +113,7 @@ TEST_CASE("ranges that make no sense are refused and change nothing") {
 }
 
 TEST_CASE("a drive that is too small says so") {
-    Pipeline pipeline(std::string(kSmallDrive) + ",policy=none");
+    Pipeline pipeline(Drive("64M") + ",policy=none");
     REQUIRE(pipeline.rc() == 0);
     trib_event event = Write(1, 0, 65u << 20);
     CHECK(trib_pipeline_process(pipeline.get(), &event) == -ENOSPC);
@@ -136,7 +136,7 @@ TEST_CASE("wrong options are named") {
 TEST_CASE("the same events give the same answer") {
     trib_status first{}, second{};
     for (trib_status *status : {&first, &second}) {
-        Pipeline pipeline(std::string(kSmallDrive) + ",capacity=512M,policy=pcstream,gc=twin");
+        Pipeline pipeline(Drive("512M") + ",policy=pcstream,gc=twin");
         INFO(pipeline.error());
         REQUIRE(pipeline.rc() == 0);
         trib_test::FileEvents events(11);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged, cut, foreign and growing event files: refused with offset and reason, or read up to the cut on request.
+// Damaged, cut, foreign and growing event files: refused with offset and reason, or read up to the
+// cut on request.
 #include "support/catch.hpp"
 
 #include <cerrno>
@@ -49,7 +50,9 @@ bool is_prefix(const std::vector<trib_event> &prefix, const std::vector<trib_eve
     return true;
 }
 
-bool mentions(const std::string &text, const char *word) { return text.find(word) != std::string::npos; }
+bool mentions(const std::string &text, const char *word) {
+    return text.find(word) != std::string::npos;
+}
 
 } // namespace
 
@@ -116,9 +119,12 @@ TEST_CASE("what a power failure leaves at the end is a cut") {
     const auto path = folder.file("t");
     std::vector<trib_event> events;
     const std::string bytes = small_trace(path, &events);
-    const std::string body = bytes.substr(0, bytes.size() - TRIB_TRACE_BLOCK_HEADER_BYTES - TRIB_TRACE_END_BYTES);
+    const std::string body =
+        bytes.substr(0, bytes.size() - TRIB_TRACE_BLOCK_HEADER_BYTES - TRIB_TRACE_END_BYTES);
     std::string tail;
-    SECTION("space never written") { tail = std::string(5000, '\0'); }
+    SECTION("space never written") {
+        tail = std::string(5000, '\0');
+    }
     SECTION("a torn last block") {
         tail = bytes.substr(body.size());
         tail.back() = static_cast<char>(tail.back() ^ 1);
@@ -144,13 +150,27 @@ TEST_CASE("missing, repeated, swapped blocks and concatenated files are noticed"
     REQUIRE(parts.size() == 5);
     std::string changed;
     const char *word = "";
-    SECTION("missing") { changed = parts[0] + parts[1] + parts[3] + parts[4], word = "out of order"; }
-    SECTION("repeated") { changed = parts[0] + parts[1] + parts[1] + parts[2] + parts[3], word = "out of order"; }
-    SECTION("swapped") { changed = parts[0] + parts[2] + parts[1] + parts[3] + parts[4], word = "out of order"; }
-    SECTION("early end") { changed = parts[0] + parts[1] + parts[2] + parts[4], word = "out of order"; }
-    SECTION("concatenated") { changed = bytes + bytes, word = "concatenated"; }
-    SECTION("second file in the middle") { changed = parts[0] + parts[1] + bytes, word = "second trace"; }
-    SECTION("something after the end") { changed = bytes + "x", word = "follow the end"; }
+    SECTION("missing") {
+        changed = parts[0] + parts[1] + parts[3] + parts[4], word = "out of order";
+    }
+    SECTION("repeated") {
+        changed = parts[0] + parts[1] + parts[1] + parts[2] + parts[3], word = "out of order";
+    }
+    SECTION("swapped") {
+        changed = parts[0] + parts[2] + parts[1] + parts[3] + parts[4], word = "out of order";
+    }
+    SECTION("early end") {
+        changed = parts[0] + parts[1] + parts[2] + parts[4], word = "out of order";
+    }
+    SECTION("concatenated") {
+        changed = bytes + bytes, word = "concatenated";
+    }
+    SECTION("second file in the middle") {
+        changed = parts[0] + parts[1] + bytes, word = "second trace";
+    }
+    SECTION("something after the end") {
+        changed = bytes + "x", word = "follow the end";
+    }
     write_bytes(path, changed);
     for (bool allow_truncated : {false, true}) {
         const auto contents = read_trace(path, allow_truncated);
@@ -165,14 +185,24 @@ TEST_CASE("foreign, empty and future files are told apart") {
     std::string bytes = small_trace(path);
     int expected = -EPROTO;
     const char *word = "not a Tributary trace";
-    SECTION("foreign") { bytes = "#!/bin/sh\necho this is a script, not a trace\n"; }
-    SECTION("short foreign") { bytes = "MZ"; }
+    SECTION("foreign") {
+        bytes = "#!/bin/sh\necho this is a script, not a trace\n";
+    }
+    SECTION("short foreign") {
+        bytes = "MZ";
+    }
     SECTION("line ends translated") {
         bytes.erase(5, 1);
     }
-    SECTION("empty") { bytes = "", expected = -EBADMSG, word = "empty"; }
-    SECTION("future") { bytes[8] = 2, word = "version 2"; }
-    SECTION("header damaged") { bytes[12] = 1, expected = -EBADMSG, word = "header is damaged"; }
+    SECTION("empty") {
+        bytes = "", expected = -EBADMSG, word = "empty";
+    }
+    SECTION("future") {
+        bytes[8] = 2, word = "version 2";
+    }
+    SECTION("header damaged") {
+        bytes[12] = 1, expected = -EBADMSG, word = "header is damaged";
+    }
     write_bytes(path, bytes);
     for (bool allow_truncated : {false, true}) {
         const auto contents = read_trace(path, allow_truncated);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of item survives a round trip through an event file, and the writer refuses what it must.
+// Every kind of item survives a round trip through an event file, and the writer refuses what it
+// must.
 #include "support/catch.hpp"
 
 #include <cerrno>
@@ -83,8 +84,8 @@ TEST_CASE("every kind of item round-trips") {
     REQUIRE(contents.error == "");
     REQUIRE(contents.end_result == 0);
     REQUIRE(contents.others.size() == 9);
-    REQUIRE(contents.texts == std::vector<std::string>{"db_bench --benchmarks=fillrandom", "", long_text,
-                                                       "/db/000001.sst", long_text});
+    REQUIRE(contents.texts == std::vector<std::string>{"db_bench --benchmarks=fillrandom", "",
+                                                       long_text, "/db/000001.sst", long_text});
     REQUIRE(contents.others[3].id == UINT64_MAX);
     REQUIRE(contents.others[4].id == 7);
     REQUIRE(contents.others[5].kind == TRIB_TRACE_MODULE);
@@ -135,7 +136,8 @@ TEST_CASE("an existing file is only replaced if it is a trace") {
     const auto path = folder.file("t");
     trib_trace_writer *writer = nullptr;
     trib_error error{};
-    for (const std::string precious : {"precious", "p", "a longer text that is no trace at all, honestly"}) {
+    for (const std::string precious :
+         {"precious", "p", "a longer text that is no trace at all, honestly"}) {
         write_bytes(path, precious);
         REQUIRE(trib_trace_writer_open(&writer, path.c_str(), &error) == -EEXIST);
         REQUIRE(std::string(error.text).find("not a trace") != std::string::npos);
@@ -176,7 +178,8 @@ TEST_CASE("a full disk makes the writer inert") {
 }
 
 TEST_CASE("a file-size limit reached later is repeated, not retried") {
-    // /dev/full refuses the header already; a pipe whose reader leaves fails after it, at a moment of our choice.
+    // /dev/full refuses the header already; a pipe whose reader leaves fails after it, at a moment
+    // of our choice.
     ScratchFolder folder;
     const auto path = folder.file("fifo");
     REQUIRE(mkfifo(path.c_str(), 0600) == 0);

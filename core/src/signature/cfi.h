@@ -13,6 +13,8 @@
 #include "modules.h"
 #include "reader.h"
 
+TRIB_C_BEGIN
+
 enum trib_rule_kind {
     TRIB_RULE_STOP = 0,     /* no usable rule: the path ends here and that counts as a failure */
     TRIB_RULE_ROOT = 1,     /* no caller: a thread's first frame, or a signal handler's trampoline */
@@ -53,4 +55,5 @@ struct trib_term {
 bool trib_cfi_expression(struct trib_reader expression, uintptr_t return_address, const struct trib_term *initial,
                          struct trib_term *out);
 
+TRIB_C_END
 #endif

@@ -14,6 +14,8 @@
 
 #include "base/atomic.h"
 
+TRIB_C_BEGIN
+
 /* A frame as kept: module index above, offset below. */
 #define TRIB_DICTIONARY_OFFSET_BITS 48
 
@@ -44,4 +46,5 @@ bool trib_dictionary_add(struct trib_dictionary *dictionary, uint64_t signature,
 unsigned trib_dictionary_find(const struct trib_dictionary *dictionary, uint64_t signature, uint64_t *frame,
                               unsigned capacity);
 
+TRIB_C_END
 #endif

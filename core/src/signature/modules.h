@@ -16,6 +16,8 @@
 
 #include "base/atomic.h"
 
+TRIB_C_BEGIN
+
 #define TRIB_MODULES_MAX 2048u
 
 struct trib_segment {
@@ -44,4 +46,5 @@ void trib_modules_forked(void);
 
 uint32_t trib_modules_count(void);
 
+TRIB_C_END
 #endif

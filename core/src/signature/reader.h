@@ -14,7 +14,7 @@ struct trib_reader {
 };
 
 static inline struct trib_reader trib_reader_over(uintptr_t start, uintptr_t end) {
-    return (struct trib_reader){.at = (const uint8_t *)start, .end = (const uint8_t *)end};
+    return (struct trib_reader){(const uint8_t *)start, (const uint8_t *)end, false};
 }
 
 static inline uint64_t trib_read_bytes(struct trib_reader *reader, unsigned bytes) {

@@ -17,6 +17,8 @@
 #include "cfi.h"
 #include "stack.h"
 
+TRIB_C_BEGIN
+
 /* Frames looked at behind the asked depth to learn whether the last ones are thread roots: libc has up to three
  * (__libc_start_call_main, __libc_start_main, _start), and libstdc++ adds one. */
 #define TRIB_ROOT_LOOKAHEAD 4u
@@ -63,4 +65,5 @@ void trib_sites_clear(void);
 
 uint64_t trib_sites_added(void);
 
+TRIB_C_END
 #endif

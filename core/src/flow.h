@@ -15,6 +15,8 @@
 #include "trace/trace.h"
 #include "volume/volume.h"
 
+TRIB_C_BEGIN
+
 /* Fields of trib_context that join the call path in the key of the attribute table; bit order of option `salt`. */
 enum trib_salt {
     TRIB_SALT_KIND = 1u << 0,
@@ -74,4 +76,5 @@ int trib_live_close(struct trib_live *live);
 bool trib_live_orphaned(const struct trib_live *live);
 void trib_live_status(const struct trib_live *live, struct trib_status *out);
 
+TRIB_C_END
 #endif

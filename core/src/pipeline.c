@@ -110,11 +110,21 @@ static uint16_t decide(struct trib_pipeline *pipeline, const struct trib_event *
     return pipeline->policy->place(pipeline->policy_self, &write);
 }
 
+/* File 0 is the drive's own address space: whole blocks only. */
+static bool is_writable_range(const struct trib_event *event) {
+    bool is_block_address = event->file == 0;
+    uint64_t end_bytes = event->offset_bytes + event->length_bytes;
+
+    if (event->length_bytes == 0 || end_bytes < event->offset_bytes)
+        return false;
+    return !is_block_address || (event->offset_bytes | event->length_bytes) % TRIB_BLOCK_BYTES == 0;
+}
+
 static int run_write(struct trib_pipeline *pipeline, const struct trib_event *event) {
     struct trib_event placed = *event;
     uint64_t key = trib_flow_key(&event->who, pipeline->settings.salt);
 
-    if (event->length_bytes == 0 || event->offset_bytes + event->length_bytes < event->offset_bytes)
+    if (!is_writable_range(event))
         return -EINVAL;
     trib_attribute_ref attribute = trib_state_intern(pipeline->state, key, &event->who);
     placed.stream = decide(pipeline, event, attribute);

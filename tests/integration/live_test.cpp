@@ -17,12 +17,11 @@
 #include "support/pipeline.hpp"
 #include "trace/trace.h"
 
-using trib_test::kSmallDrive;
 using trib_test::Pipeline;
 
 namespace {
 
-const std::string kDrive = std::string(kSmallDrive).replace(std::string(kSmallDrive).find("64M"), 3, "512M");
+const std::string kDrive = trib_test::Drive("512M");
 
 std::string TempPath(const char *name) {
     return "/tmp/tributary-" + std::to_string(getpid()) + "-" + name;

@@ -9,8 +9,10 @@
 
 namespace trib_test {
 
-// 64 MiB drive, 1 MiB superblocks: small enough that garbage collection works hard within a second.
-inline const char *kSmallDrive = "drive=emulated,capacity=64M,op=20,superblock=1M,latency=off";
+// A drive with 1 MiB superblocks: small enough that garbage collection works hard within a second.
+inline std::string Drive(const char *capacity) {
+    return std::string("drive=emulated,op=20,superblock=1M,latency=off,capacity=") + capacity;
+}
 
 class Pipeline {
   public:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast events go into an event file and come out again, on one core, page cache included, and how many bytes each
-// takes. The mix is a RocksDB under load: log appends of about 1.1 KiB with jitter, one 1 MiB append of a flush or
-// compaction for every 256 of them, syncs at the end of each file, old files deleted.
+// How fast events go into an event file and come out again, on one core, page cache included, and
+// how many bytes each takes. The mix is a RocksDB under load: log appends of about 1.1 KiB with
+// jitter, one 1 MiB append of a flush or compaction for every 256 of them, syncs at the end of each
+// file, old files deleted.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -61,7 +62,8 @@ class DatabaseMix {
             old.push_back(file);
             size = 0;
             if (old.size() > 20) {
-                mix.emit(*this, TRIB_EVENT_DEATH, TRIB_CAUSE_UNLINK, old.front(), TRIB_LENGTH_TO_END);
+                mix.emit(*this, TRIB_EVENT_DEATH, TRIB_CAUSE_UNLINK, old.front(),
+                         TRIB_LENGTH_TO_END);
                 old.pop_front();
             }
         }
@@ -137,8 +139,8 @@ double read_seconds(const char *path, const std::vector<trib_event> &events) {
 }
 
 void print(const char *name, double value, const char *unit, const char *note) {
-    printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"samples\":%d,\"note\":\"%s\"}\n", name, value, unit,
-           kRounds, note);
+    printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"samples\":%d,\"note\":\"%s\"}\n",
+           name, value, unit, kRounds, note);
 }
 
 } // namespace
@@ -160,9 +162,11 @@ int main() {
     unlink(path.c_str());
 
     const double writes = kEvents / write_best, reads = kEvents / read_best;
-    print("trace_events_per_s", std::min(writes, reads), "1/s", "slower of write and read, best round, one core");
+    print("trace_events_per_s", std::min(writes, reads), "1/s",
+          "slower of write and read, best round, one core");
     print("trace_write_events_per_s", writes, "1/s", "RocksDB-like mix into a file, page cache");
     print("trace_read_events_per_s", reads, "1/s", "RocksDB-like mix from a file, page cache");
-    print("trace_bytes_per_event", static_cast<double>(status.st_size) / kEvents, "bytes", "RocksDB-like mix");
+    print("trace_bytes_per_event", static_cast<double>(status.st_size) / kEvents, "bytes",
+          "RocksDB-like mix");
     return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hostile event files. The first byte of an input chooses what the rest is:
  *   bit 0 clear: a whole file, as it is (file and block headers, checksums);
- *   bit 0 set:   payloads; the harness puts right headers and checksums around them, which no fuzzer would guess, so that
- *                the item and event decoders are reached. Each payload has a 2-byte length and a byte of items before it.
- * Bits 1 and 2 are allow_truncated and follow. What can be read is written again and must read back the same. */
+ *   bit 0 set:   payloads; the harness puts right headers and checksums around them, which no
+ * fuzzer would guess, so that the item and event decoders are reached. Each payload has a 2-byte
+ * length and a byte of items before it. Bits 1 and 2 are allow_truncated and follow. What can be
+ * read is written again and must read back the same. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,8 +64,10 @@ static void check(int condition) {
         abort();
 }
 
-/* The writer is opened when there is something to write: most inputs are refused at once, and it is not small. */
-static void copy_item(struct trib_trace_writer **writer_slot, const char *path, const struct trib_trace_item *item) {
+/* The writer is opened when there is something to write: most inputs are refused at once, and it is
+ * not small. */
+static void copy_item(struct trib_trace_writer **writer_slot, const char *path,
+                      const struct trib_trace_item *item) {
     int rc = *writer_slot ? 0 : trib_trace_writer_open(writer_slot, path, NULL);
     struct trib_trace_writer *writer = *writer_slot;
     check(rc == 0);
@@ -93,9 +96,10 @@ static void copy_item(struct trib_trace_writer **writer_slot, const char *path, 
     check(rc == 0);
 }
 
-/* Reads everything; fills `events` and, if there is a path for it, copies every item. Returns the number of events. */
-static size_t read_all(const char *path, const struct trib_trace_read_options *options, const char *copy_path,
-                       struct trib_event *events) {
+/* Reads everything; fills `events` and, if there is a path for it, copies every item. Returns the
+ * number of events. */
+static size_t read_all(const char *path, const struct trib_trace_read_options *options,
+                       const char *copy_path, struct trib_event *events) {
     static struct trib_trace_item item;
     struct trib_trace_writer *writer = NULL;
     struct trib_trace_reader *reader;
@@ -131,7 +135,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         input = scratch_file("input");
         copy = scratch_file("copy");
     }
-    const struct trib_trace_read_options options = {.allow_truncated = data[0] & 2, .follow = data[0] & 4};
+    const struct trib_trace_read_options options = {.allow_truncated = data[0] & 2,
+                                                    .follow = data[0] & 4};
     const uint8_t *bytes = data + 1;
     size_t length = size - 1;
     if (data[0] & 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever goes into an event file comes out of it, for sequences long enough to fill blocks, dictionaries and several
-// restart intervals.
+// Whatever goes into an event file comes out of it, for sequences long enough to fill blocks,
+// dictionaries and several restart intervals.
 #include "support/catch.hpp"
 
 #include "support/events.hpp"
@@ -10,7 +10,8 @@ using namespace trib_test;
 
 namespace {
 
-template <typename Source> void round_trip(Source next, size_t count, unsigned flush_percent, uint64_t seed) {
+template <typename Source>
+void round_trip(Source next, size_t count, unsigned flush_percent, uint64_t seed) {
     ScratchFolder folder;
     const auto path = folder.file("t");
     Random random(seed);
@@ -19,7 +20,8 @@ template <typename Source> void round_trip(Source next, size_t count, unsigned f
     std::vector<trib_event> events(count);
     for (auto &event : events) {
         event = next();
-        if (trib_trace_write(writer, &event) != 0 || (random.chance(flush_percent) && trib_trace_flush(writer) != 0))
+        if (trib_trace_write(writer, &event) != 0 ||
+            (random.chance(flush_percent) && trib_trace_flush(writer) != 0))
             FAIL("cannot write");
     }
     const uint64_t expected_bytes = trib_trace_writer_bytes(writer);

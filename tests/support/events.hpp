@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random but plausible event sequences, for every room's tests. Seeded: the same seed gives the same events on every
-// machine (no std::*_distribution, whose results differ between libraries). Not thread-safe.
+// Random but plausible event sequences, for every room's tests. Seeded: the same seed gives the
+// same events on every machine (no std::*_distribution, whose results differ between libraries).
+// Not thread-safe.
 //
-// FileEvents promises: clock_bytes is the sum of the lengths of all earlier WRITEs; a file is first written at offset 0
-// and has no holes; nothing is written, synced or shortened after its UNLINK or RENAME_OVER; ranges never overflow; a
-// file's identity may come back after its death, as inodes do; wall_ns never runs backwards.
+// FileEvents promises: clock_bytes is the sum of the lengths of all earlier WRITEs; a file is first
+// written at offset 0 and has no holes; nothing is written, synced or shortened after its UNLINK or
+// RENAME_OVER; ranges never overflow; a file's identity may come back after its death, as inodes
+// do; wall_ns never runs backwards.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,16 +19,23 @@ namespace trib_test {
 // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): tiny, good enough for tests, the same everywhere.
 class Random {
   public:
-    explicit Random(uint64_t seed) : state_(seed) {}
+    explicit Random(uint64_t seed) : state_(seed) {
+    }
     uint64_t next() {
         uint64_t z = (state_ += 0x9E3779B97F4A7C15ull);
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
         return z ^ (z >> 31);
     }
-    uint64_t below(uint64_t bound) { return bound ? next() % bound : 0; }
-    uint64_t between(uint64_t low, uint64_t high) { return low + below(high - low + 1); }
-    bool chance(unsigned percent) { return below(100) < percent; }
+    uint64_t below(uint64_t bound) {
+        return bound ? next() % bound : 0;
+    }
+    uint64_t between(uint64_t low, uint64_t high) {
+        return low + below(high - low + 1);
+    }
+    bool chance(unsigned percent) {
+        return below(100) < percent;
+    }
 
   private:
     uint64_t state_;
@@ -44,26 +53,32 @@ struct Writer {
     unsigned overwrite_percent;      // chance that a write goes to the middle of the file
 };
 
-// RocksDB-like: a log, flushes, two compaction levels, a manifest, and a file that is updated in place.
+// RocksDB-like: a log, flushes, two compaction levels, a manifest, and a file that is updated in
+// place.
 inline std::vector<Writer> database_writers() {
     constexpr uint64_t K = 1024, M = 1024 * K;
     return {
-        {0x1A11000000000001, TRIB_FILE_WAL, TRIB_HINT_SHORT, TRIB_LEVEL_UNKNOWN, 60, 2 * K, 256 * K, 1 * M, 0, 1 * M,
-         5, 0},
-        {0x1A11000000000002, TRIB_FILE_SST, TRIB_HINT_MEDIUM, 0, 4 * K, 256 * K, 512 * K, 1 * M, 1 * M, 4 * M, 0, 0},
-        {0x1A11000000000003, TRIB_FILE_SST, TRIB_HINT_LONG, 1, 64 * K, 1 * M, 1 * M, 4 * M, 8 * M, 32 * M, 0, 0},
-        {0x1A11000000000004, TRIB_FILE_SST, TRIB_HINT_EXTREME, 2, 64 * K, 1 * M, 2 * M, 8 * M, 64 * M, 256 * M, 0, 0},
-        {0x1A11000000000005, TRIB_FILE_MANIFEST, TRIB_HINT_NOT_SET, TRIB_LEVEL_UNKNOWN, 20, 400, 4 * K, 64 * K, 4 * M,
-         16 * M, 50, 0},
-        {0x1A11000000000006, TRIB_FILE_OTHER, TRIB_HINT_NONE, TRIB_LEVEL_UNKNOWN, 512, 16 * K, 256 * K, 1 * M, 16 * M,
-         64 * M, 10, 70},
+        {0x1A11000000000001, TRIB_FILE_WAL, TRIB_HINT_SHORT, TRIB_LEVEL_UNKNOWN, 60, 2 * K, 256 * K,
+         1 * M, 0, 1 * M, 5, 0},
+        {0x1A11000000000002, TRIB_FILE_SST, TRIB_HINT_MEDIUM, 0, 4 * K, 256 * K, 512 * K, 1 * M,
+         1 * M, 4 * M, 0, 0},
+        {0x1A11000000000003, TRIB_FILE_SST, TRIB_HINT_LONG, 1, 64 * K, 1 * M, 1 * M, 4 * M, 8 * M,
+         32 * M, 0, 0},
+        {0x1A11000000000004, TRIB_FILE_SST, TRIB_HINT_EXTREME, 2, 64 * K, 1 * M, 2 * M, 8 * M,
+         64 * M, 256 * M, 0, 0},
+        {0x1A11000000000005, TRIB_FILE_MANIFEST, TRIB_HINT_NOT_SET, TRIB_LEVEL_UNKNOWN, 20, 400,
+         4 * K, 64 * K, 4 * M, 16 * M, 50, 0},
+        {0x1A11000000000006, TRIB_FILE_OTHER, TRIB_HINT_NONE, TRIB_LEVEL_UNKNOWN, 512, 16 * K,
+         256 * K, 1 * M, 16 * M, 64 * M, 10, 70},
     };
 }
 
 class FileEvents {
   public:
-    explicit FileEvents(uint64_t seed, std::vector<Writer> writers = database_writers(), size_t open_files_max = 12)
-        : random_(seed), writers_(std::move(writers)), open_files_max_(open_files_max) {}
+    explicit FileEvents(uint64_t seed, std::vector<Writer> writers = database_writers(),
+                        size_t open_files_max = 12)
+        : random_(seed), writers_(std::move(writers)), open_files_max_(open_files_max) {
+    }
 
     trib_event next() {
         wall_ns_ += random_.between(200, 20000);
@@ -72,7 +87,8 @@ class FileEvents {
             queued_.erase(queued_.begin());
             return stamp(event);
         }
-        auto due = std::find_if(closed_.begin(), closed_.end(), [&](const File &f) { return f.dies_at <= clock_; });
+        auto due = std::find_if(closed_.begin(), closed_.end(),
+                                [&](const File &f) { return f.dies_at <= clock_; });
         if (due != closed_.end()) {
             const File file = *due;
             closed_.erase(due);
@@ -104,7 +120,9 @@ class FileEvents {
         return events;
     }
 
-    uint64_t clock_bytes() const { return clock_; }
+    uint64_t clock_bytes() const {
+        return clock_;
+    }
 
   private:
     struct File {
@@ -116,7 +134,8 @@ class FileEvents {
     File create() {
         File file{};
         file.writer = random_.below(writers_.size());
-        file.target = random_.between(writers_[file.writer].file_min, writers_[file.writer].file_max);
+        file.target =
+            random_.between(writers_[file.writer].file_min, writers_[file.writer].file_max);
         file.thread = static_cast<uint32_t>(random_.below(4));
         if (!free_identities_.empty() && random_.chance(30)) {
             file.identity = free_identities_.back();
@@ -169,7 +188,8 @@ class FileEvents {
         closed_.push_back(file);
     }
 
-    // Mostly unlink; some files shrink first, are renamed over, or go on as a new file (RocksDB's log recycling).
+    // Mostly unlink; some files shrink first, are renamed over, or go on as a new file (RocksDB's
+    // log recycling).
     trib_event death(File file) {
         if (file.size > 1 && random_.chance(5)) {
             trib_event event = event_of(file, TRIB_EVENT_DEATH, TRIB_CAUSE_TRUNCATE);
@@ -186,7 +206,8 @@ class FileEvents {
             return event;
         }
         free_identities_.push_back(file.identity);
-        return event_of(file, TRIB_EVENT_DEATH, random_.chance(5) ? TRIB_CAUSE_RENAME_OVER : TRIB_CAUSE_UNLINK);
+        return event_of(file, TRIB_EVENT_DEATH,
+                        random_.chance(5) ? TRIB_CAUSE_RENAME_OVER : TRIB_CAUSE_UNLINK);
     }
 
     trib_event stamp(trib_event event) {
@@ -206,14 +227,17 @@ class FileEvents {
     uint64_t clock_ = 0, wall_ns_ = 0;
 };
 
-// Raw block events on the drive's own address space (file 0): aligned writes, some runs, some trims.
+// Raw block events on the drive's own address space (file 0): aligned writes, some runs, some
+// trims.
 class BlockEvents {
   public:
-    BlockEvents(uint64_t seed, uint64_t blocks) : random_(seed), blocks_(blocks) {}
+    BlockEvents(uint64_t seed, uint64_t blocks) : random_(seed), blocks_(blocks) {
+    }
 
     trib_event next() {
         trib_event event{};
-        const uint64_t length = random_.chance(70) ? 1 : random_.between(1, std::min<uint64_t>(64, blocks_));
+        const uint64_t length =
+            random_.chance(70) ? 1 : random_.between(1, std::min<uint64_t>(64, blocks_));
         if (!random_.chance(30) || next_block_ + length > blocks_)
             next_block_ = random_.below(blocks_ - length + 1);
         event.offset_bytes = next_block_ * TRIB_BLOCK_BYTES;
@@ -239,17 +263,23 @@ class BlockEvents {
     uint64_t blocks_, next_block_ = 0, clock_ = 0, wall_ns_ = 0;
 };
 
-// A well-formed kind with every other field drawn from its whole range, extremes often. For round trips and for
-// "never crashes" tests; not plausible.
+// A well-formed kind with every other field drawn from its whole range, extremes often. For round
+// trips and for "never crashes" tests; not plausible.
 inline trib_event arbitrary_event(Random &random) {
     auto extreme = [&]() -> uint64_t {
         switch (random.below(6)) {
-        case 0: return 0;
-        case 1: return UINT64_MAX;
-        case 2: return 1ull << random.below(64);
-        case 3: return (1ull << random.below(64)) - 1;
-        case 4: return random.below(100000) * 4096;
-        default: return random.next() >> random.below(64);
+        case 0:
+            return 0;
+        case 1:
+            return UINT64_MAX;
+        case 2:
+            return 1ull << random.below(64);
+        case 3:
+            return (1ull << random.below(64)) - 1;
+        case 4:
+            return random.below(100000) * 4096;
+        default:
+            return random.next() >> random.below(64);
         }
     };
     trib_event event{};

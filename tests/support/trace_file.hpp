@@ -58,7 +58,9 @@ struct TraceContents {
     std::vector<trib_event> events;
     std::vector<trib_trace_item> others; // text pointers are dead; see texts
     std::vector<std::string> texts;      // of NAME and NOTE items, in order
-    size_t items() const { return events.size() + others.size(); }
+    size_t items() const {
+        return events.size() + others.size();
+    }
 };
 
 inline void collect(trib_trace_reader *reader, TraceContents &contents) {
@@ -92,6 +94,8 @@ inline TraceContents read_trace(const std::string &path, bool allow_truncated = 
     return contents;
 }
 
-inline bool same_event(const trib_event &a, const trib_event &b) { return memcmp(&a, &b, sizeof a) == 0; }
+inline bool same_event(const trib_event &a, const trib_event &b) {
+    return memcmp(&a, &b, sizeof a) == 0;
+}
 
 } // namespace trib_test

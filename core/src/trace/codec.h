@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events to bytes and back (docs/formats/trace.md, "Events"). Writer and reader hold the same state: what was last seen
- * per file, a table of files and one of contexts. An event is stored as its differences from what that state predicts,
- * so that an append costs a tag, a length and a time. The writer alone decides which slot of a table a newcomer takes
- * and says so in the file; a reader needs no eviction rule.
+/* Events to bytes and back (docs/formats/trace.md, "Events"). Writer and reader hold the same
+ * state: what was last seen per file, a table of files and one of contexts. An event is stored as
+ * its differences from what that state predicts, so that an append costs a tag, a length and a
+ * time. The writer alone decides which slot of a table a newcomer takes and says so in the file; a
+ * reader needs no eviction rule.
  *
- * Invariant: after trib_trace_encode_event and trib_trace_decode_event of the same event from equal states the states
- * are equal. Thread safety: one owner. Private to the trace room. */
+ * Invariant: after trib_trace_encode_event and trib_trace_decode_event of the same event from equal
+ * states the states are equal. Thread safety: one owner. Private to the trace room. */
 #ifndef TRIB_TRACE_CODEC_H
 #define TRIB_TRACE_CODEC_H
 
@@ -20,11 +21,16 @@
 #define TRIB_TRACE_FILE_SLOTS    4096u
 #define TRIB_TRACE_CONTEXT_SLOTS 1024u
 
-/* No event is longer: 2 flag bytes, a new file (1 + 2 + 8), a new context (1 + 2 + 16), thread 5, stream 3, cause 1,
- * and offset, length, time, clock of at most 10 each. A decoder may look this far beyond the end of a block. */
+/* No event that we write is longer: 2 flag bytes, a new file (1 + 2 + 8), a new context (1 + 2 +
+ * 16), thread 5, stream 3, cause 1, and offset, length, time, clock of at most 10 each. */
 #define TRIB_TRACE_EVENT_BYTES_MAX 96u
 
-/* Tag: bits 0-2 the kind (0 = an item that is no event, whose kind is in bits 3-7), then what is stored. */
+/* A decoder checks for the end of its block once per event, not per field, so it may look this far
+ * beyond: the same with every number padded to 10 bytes, as a hostile writer might. */
+#define TRIB_TRACE_LOOKAHEAD_BYTES 128u
+
+/* Tag: bits 0-2 the kind (0 = an item that is no event, whose kind is in bits 3-7), then what is
+ * stored. */
 enum trib_trace_tag {
     TRIB_TAG_KIND = 0x07,
     TRIB_TAG_FILE = 0x08,   /* another file than the previous event's */
@@ -45,8 +51,8 @@ enum trib_trace_more {
     TRIB_MORE_LENGTH_BLOCK = 0x80,
 };
 
-/* What the next event of a file is expected to look like; writes and all other kinds apart, because the one who syncs
- * or deletes is seldom the one who writes. */
+/* What the next event of a file is expected to look like; writes and all other kinds apart, because
+ * the one who syncs or deletes is seldom the one who writes. */
 struct trib_trace_lane {
     uint64_t end_bytes, length_bytes;
     uint32_t thread;
@@ -61,9 +67,8 @@ struct trib_trace_slot {
 
 struct trib_trace_state {
     uint64_t clock_bytes, wall_ns;
-    uint32_t slot;          /* of the previous event */
-    uint8_t causes[8];      /* last per kind */
-    struct trib_trace_lane last; /* newcomers inherit from the previous event */
+    uint32_t slot, lane; /* of the previous event */
+    uint8_t causes[8];   /* last per kind */
     struct trib_trace_slot slots[TRIB_TRACE_FILE_SLOTS];
     struct trib_context contexts[TRIB_TRACE_CONTEXT_SLOTS];
 };
@@ -73,22 +78,26 @@ void trib_trace_state_reset(struct trib_trace_state *state);
 
 struct trib_trace_encoder {
     struct trib_trace_state state;
-    struct trib_dictionary files, contexts;
+    struct trib_trace_dictionary files, contexts;
 };
 
 int trib_trace_encoder_init(struct trib_trace_encoder *encoder); /* 0 or -ENOMEM */
 void trib_trace_encoder_free(struct trib_trace_encoder *encoder);
 void trib_trace_encoder_reset(struct trib_trace_encoder *encoder);
 
-/* `out` has room for TRIB_TRACE_EVENT_BYTES_MAX; event->kind is valid. Returns the end of what was written. */
-uint8_t *trib_trace_encode_event(struct trib_trace_encoder *encoder, const struct trib_event *event, uint8_t *out);
+/* `out` has room for TRIB_TRACE_EVENT_BYTES_MAX; event->kind is valid. Returns the end of what was
+ * written. */
+uint8_t *trib_trace_encode_event(struct trib_trace_encoder *encoder, const struct trib_event *event,
+                                 uint8_t *out);
 
-/* TRIB_TRACE_EVENT_BYTES_MAX bytes are readable at `in`; whether the event ended inside its block is for the caller to
- * check. Returns the end of what was read, or NULL and a reason; the state is then good for nothing. */
-const uint8_t *trib_trace_decode_event(struct trib_trace_state *state, const uint8_t *in, struct trib_event *event,
-                                       const char **reason);
+/* TRIB_TRACE_LOOKAHEAD_BYTES are readable at `in`; whether the event ended inside its block
+ * is for the caller to check. Returns the end of what was read, or NULL and a reason; the state is
+ * then good for nothing. */
+const uint8_t *trib_trace_decode_event(struct trib_trace_state *state, const uint8_t *in,
+                                       struct trib_event *event, const char **reason);
 
-/* LEB128, as in DWARF and protocol buffers: 7 bits a byte, least significant first, at most 10 bytes. */
+/* LEB128, as in DWARF and protocol buffers: 7 bits a byte, least significant first, at most 10
+ * bytes. */
 static inline uint8_t *trib_varint_put(uint8_t *out, uint64_t value) {
     while (value >= 0x80) {
         *out++ = (uint8_t)(value | 0x80);

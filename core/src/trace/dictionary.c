@@ -8,59 +8,63 @@
 #include "base/assert.h"
 #include "base/hash.h"
 
-int trib_dictionary_init(struct trib_dictionary *dictionary, uint32_t capacity) {
+int trib_trace_dictionary_init(struct trib_trace_dictionary *dictionary, uint32_t capacity) {
     assert(capacity > 0 && capacity <= 32768 && (capacity & (capacity - 1)) == 0);
-    struct trib_dictionary_entry *entries = calloc(capacity, sizeof *entries);
+    struct trib_trace_dictionary_entry *entries = calloc(capacity, sizeof *entries);
     uint16_t *table = calloc(2 * capacity, sizeof *table);
     if (!entries || !table) {
         free(entries);
         free(table);
         return -ENOMEM;
     }
-    *dictionary = (struct trib_dictionary){
+    *dictionary = (struct trib_trace_dictionary){
         .entries = entries, .table = table, .capacity = capacity, .table_mask = 2 * capacity - 1};
     return 0;
 }
 
-void trib_dictionary_free(struct trib_dictionary *dictionary) {
+void trib_trace_dictionary_free(struct trib_trace_dictionary *dictionary) {
     free(dictionary->entries);
     free(dictionary->table);
-    *dictionary = (struct trib_dictionary){0};
+    *dictionary = (struct trib_trace_dictionary){0};
 }
 
-void trib_dictionary_clear(struct trib_dictionary *dictionary) {
+void trib_trace_dictionary_clear(struct trib_trace_dictionary *dictionary) {
     memset(dictionary->entries, 0, dictionary->capacity * sizeof *dictionary->entries);
     memset(dictionary->table, 0, (dictionary->table_mask + 1) * sizeof *dictionary->table);
     dictionary->fresh = dictionary->free_head = dictionary->hand = 0;
 }
 
-static uint32_t home_of(const struct trib_dictionary *dictionary, struct trib_dictionary_key key) {
+static uint32_t home_of(const struct trib_trace_dictionary *dictionary,
+                        struct trib_trace_dictionary_key key) {
     uint64_t hash = trib_hash_mix(trib_hash_mix(0, key.high), key.low);
     return (uint32_t)(hash >> 32) & dictionary->table_mask;
 }
 
-static bool same_key(struct trib_dictionary_key a, struct trib_dictionary_key b) {
+static bool same_key(struct trib_trace_dictionary_key a, struct trib_trace_dictionary_key b) {
     return a.high == b.high && a.low == b.low;
 }
 
 /* The table position of the key, or the free one where it belongs. */
-static uint32_t probe(const struct trib_dictionary *dictionary, struct trib_dictionary_key key) {
+static uint32_t probe(const struct trib_trace_dictionary *dictionary,
+                      struct trib_trace_dictionary_key key) {
     uint32_t at = home_of(dictionary, key);
-    while (dictionary->table[at] && !same_key(dictionary->entries[dictionary->table[at] - 1].key, key))
+    while (dictionary->table[at] &&
+           !same_key(dictionary->entries[dictionary->table[at] - 1].key, key))
         at = (at + 1) & dictionary->table_mask;
     return at;
 }
 
-uint32_t trib_dictionary_find(struct trib_dictionary *dictionary, struct trib_dictionary_key key) {
+uint32_t trib_trace_dictionary_find(struct trib_trace_dictionary *dictionary,
+                                    struct trib_trace_dictionary_key key) {
     uint32_t slot = dictionary->table[probe(dictionary, key)];
     if (!slot)
-        return TRIB_DICTIONARY_NONE;
+        return TRIB_TRACE_DICTIONARY_NONE;
     dictionary->entries[slot - 1].used = true;
     return slot - 1;
 }
 
 /* Closes the hole that a removed key leaves, so that probing needs no tombstones. */
-static void close_hole(struct trib_dictionary *dictionary, uint32_t hole) {
+static void close_hole(struct trib_trace_dictionary *dictionary, uint32_t hole) {
     uint32_t mask = dictionary->table_mask, at = hole;
     dictionary->table[hole] = 0;
     for (;;) {
@@ -76,7 +80,7 @@ static void close_hole(struct trib_dictionary *dictionary, uint32_t hole) {
     }
 }
 
-static uint32_t evict(struct trib_dictionary *dictionary) {
+static uint32_t evict(struct trib_trace_dictionary *dictionary) {
     for (;;) {
         uint32_t slot = dictionary->hand;
         dictionary->hand = (slot + 1) & (dictionary->capacity - 1);
@@ -89,7 +93,8 @@ static uint32_t evict(struct trib_dictionary *dictionary) {
     }
 }
 
-uint32_t trib_dictionary_add(struct trib_dictionary *dictionary, struct trib_dictionary_key key) {
+uint32_t trib_trace_dictionary_add(struct trib_trace_dictionary *dictionary,
+                                   struct trib_trace_dictionary_key key) {
     uint32_t slot;
     if (dictionary->free_head) {
         slot = dictionary->free_head - 1;
@@ -101,12 +106,13 @@ uint32_t trib_dictionary_add(struct trib_dictionary *dictionary, struct trib_dic
     }
     uint32_t at = probe(dictionary, key);
     assert(!dictionary->table[at]);
-    dictionary->entries[slot] = (struct trib_dictionary_entry){.key = key, .used = true};
+    dictionary->entries[slot] = (struct trib_trace_dictionary_entry){.key = key, .used = true};
     dictionary->table[at] = (uint16_t)(slot + 1);
     return slot;
 }
 
-void trib_dictionary_remove(struct trib_dictionary *dictionary, struct trib_dictionary_key key) {
+void trib_trace_dictionary_remove(struct trib_trace_dictionary *dictionary,
+                                  struct trib_trace_dictionary_key key) {
     uint32_t at = probe(dictionary, key), slot = dictionary->table[at];
     if (!slot)
         return;

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of an event file: where each field of the file header and of a block header lies (docs/formats/trace.md).
- * Everything is little-endian. Pure functions; private to the trace room. */
+/* Bytes of an event file: where each field of the file header and of a block header lies
+ * (docs/formats/trace.md). Everything is little-endian. Pure functions; private to the trace room.
+ */
 #ifndef TRIB_TRACE_FORMAT_H
 #define TRIB_TRACE_FORMAT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "trace/trace.h"
 
-/* The first byte is no text, the line ends and Ctrl-Z reveal a transfer that "translated" them (PNG's recipe). */
-#define TRIB_TRACE_MAGIC        "\x89TRIB\r\n\x1a"
-#define TRIB_TRACE_MAGIC_BYTES  8u
-#define TRIB_TRACE_HEADER_BYTES 32u
+/* The first byte is no text, the line ends and Ctrl-Z reveal a transfer that "translated" them
+ * (PNG's recipe). */
+#define TRIB_TRACE_MAGIC              "\x89TRIB\r\n\x1a"
+#define TRIB_TRACE_MAGIC_BYTES        8u
+#define TRIB_TRACE_HEADER_BYTES       32u
 
-#define TRIB_TRACE_BLOCK_MAGIC         0x4B4C4254u /* "TBLK" */
-#define TRIB_TRACE_BLOCK_HEADER_BYTES  40u
-#define TRIB_TRACE_PAYLOAD_BYTES 65536u /* at most */
-#define TRIB_TRACE_RESTART       1u     /* flag: dictionaries and predictions start afresh */
+#define TRIB_TRACE_BLOCK_MAGIC        0x4B4C4254u /* "TBLK" */
+#define TRIB_TRACE_BLOCK_HEADER_BYTES 40u
+#define TRIB_TRACE_PAYLOAD_BYTES      65536u /* at most */
+#define TRIB_TRACE_RESTART            1u     /* flag: dictionaries and predictions start afresh */
 
 enum trib_trace_block_type { TRIB_TRACE_BLOCK_ITEMS = 1, TRIB_TRACE_BLOCK_END = 2 };
 
-/* Items of these kinds and above (up to 31) may be skipped by a reader that does not know them; below, they may not. */
+/* Items of these kinds and above (up to 31) may be skipped by a reader that does not know them;
+ * below, they may not. */
 #define TRIB_TRACE_OPTIONAL_ITEMS 16u
 
 /* Payload of the end block: items, events, bytes of WRITE events, blocks before this one. */
@@ -68,6 +72,12 @@ static inline uint64_t trib_load64(const uint8_t *at) {
     return trib_load32(at) | (uint64_t)trib_load32(at + 4) << 32;
 }
 
+/* What a message shows of a path: its end tells files apart, and the reason must fit after it. */
+static inline const char *trib_trace_path_shown(const char *path) {
+    size_t length_bytes = strlen(path);
+    return length_bytes > 300 ? path + length_bytes - 300 : path;
+}
+
 static inline bool trib_trace_is_magic(const uint8_t *bytes) {
     return memcmp(bytes, TRIB_TRACE_MAGIC, TRIB_TRACE_MAGIC_BYTES) == 0;
 }
@@ -87,7 +97,8 @@ static inline bool trib_trace_header_intact(const uint8_t bytes[TRIB_TRACE_HEADE
     return trib_load64(bytes + 24) == trib_hash(bytes, 24);
 }
 
-static inline void trib_trace_block_pack(uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES], const struct trib_trace_block *block) {
+static inline void trib_trace_block_pack(uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES],
+                                         const struct trib_trace_block *block) {
     trib_store32(bytes, TRIB_TRACE_BLOCK_MAGIC);
     trib_store32(bytes + 4, block->payload_bytes);
     trib_store64(bytes + 8, block->sequence);
@@ -99,9 +110,11 @@ static inline void trib_trace_block_pack(uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_B
     trib_store64(bytes + 32, trib_hash(bytes, 32));
 }
 
-/* The header has a checksum of its own, so that its length can be trusted before the payload is there. Returns NULL,
- * or what is wrong. */
-static inline const char *trib_trace_block_unpack(struct trib_trace_block *out, const uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES]) {
+/* The header has a checksum of its own, so that its length can be trusted before the payload is
+ * there. Returns NULL, or what is wrong. */
+static inline const char *
+trib_trace_block_unpack(struct trib_trace_block *out,
+                        const uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES]) {
     if (trib_load32(bytes) != TRIB_TRACE_BLOCK_MAGIC)
         return trib_trace_is_magic(bytes) ? "a second trace begins here (concatenated files?)"
                                           : "no block begins here (wrong magic number)";
@@ -122,7 +135,8 @@ static inline const char *trib_trace_block_unpack(struct trib_trace_block *out, 
     return NULL;
 }
 
-static inline void trib_trace_pack_totals(uint8_t bytes[TRIB_TRACE_END_BYTES], const struct trib_trace_totals *t) {
+static inline void trib_trace_pack_totals(uint8_t bytes[TRIB_TRACE_END_BYTES],
+                                          const struct trib_trace_totals *t) {
     trib_store64(bytes, t->items);
     trib_store64(bytes + 8, t->events);
     trib_store64(bytes + 16, t->written_bytes);

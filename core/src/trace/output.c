@@ -15,21 +15,25 @@
 #include "base/options.h"
 #include "trace/format.h"
 
-/* Only a file that begins like a trace may be truncated, and only while no other writer extends it: the lock dies with
- * its process, so it needs no cleaning up. File systems without locks are taken as they are. */
+/* Only a file that begins like a trace may be truncated, and only while no other writer extends it:
+ * the lock dies with its process, so it needs no cleaning up. File systems without locks are taken
+ * as they are. */
 static int claim_file(int fd, const char *path, off_t size, struct trib_error *error) {
     uint8_t magic[TRIB_TRACE_MAGIC_BYTES];
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return trib_fail(error, -EBUSY, "%s: another process is writing this trace", path);
+        return trib_fail(error, -EBUSY, "%s: another process is writing this trace",
+                         trib_trace_path_shown(path));
     if (size == 0)
         return 0;
     ssize_t got = pread(fd, magic, sizeof magic, 0);
     if (got < 0)
-        return trib_fail(error, -errno, "%s: cannot read: %s", path, strerror(errno));
+        return trib_fail(error, -errno, "%s: cannot read: %s", trib_trace_path_shown(path),
+                         strerror(errno));
     if ((size_t)got < sizeof magic || !trib_trace_is_magic(magic))
         return trib_fail(error, -EEXIST, "%s: exists and is not a trace; not overwritten", path);
     if (ftruncate(fd, 0) != 0)
-        return trib_fail(error, -errno, "%s: cannot truncate: %s", path, strerror(errno));
+        return trib_fail(error, -errno, "%s: cannot truncate: %s", trib_trace_path_shown(path),
+                         strerror(errno));
     return 0;
 }
 
@@ -43,13 +47,16 @@ static int open_path(const char *path) {
     return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
 }
 
-int trib_trace_output_open(struct trib_trace_output *output, const char *path, struct trib_error *error) {
+int trib_trace_output_open(struct trib_trace_output *output, const char *path,
+                           struct trib_error *error) {
     struct stat status;
     int fd = open_path(path), rc = 0;
     if (fd < 0)
-        return trib_fail(error, -errno, "%s: cannot open for writing: %s", path, strerror(errno));
+        return trib_fail(error, -errno, "%s: cannot open for writing: %s",
+                         trib_trace_path_shown(path), strerror(errno));
     if (fstat(fd, &status) != 0)
-        rc = trib_fail(error, -errno, "%s: cannot stat: %s", path, strerror(errno));
+        rc = trib_fail(error, -errno, "%s: cannot stat: %s", trib_trace_path_shown(path),
+                       strerror(errno));
     else if (S_ISREG(status.st_mode) && strcmp(path, "-") != 0)
         rc = claim_file(fd, path, status.st_size, error);
     if (rc) {
@@ -77,11 +84,13 @@ static int write_all(int fd, const char *bytes, size_t length_bytes) {
     return 0;
 }
 
-int trib_trace_output_write(const struct trib_trace_output *output, const void *bytes, size_t length_bytes) {
+int trib_trace_output_write(const struct trib_trace_output *output, const void *bytes,
+                            size_t length_bytes) {
     if (!output->may_break)
         return write_all(output->fd, bytes, length_bytes);
 
-    /* The process belongs to the engine: hold SIGPIPE back on this thread and take away only the one we caused. */
+    /* The process belongs to the engine: hold SIGPIPE back on this thread and take away only the
+     * one we caused. */
     sigset_t pipe_signal, pending, before;
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);

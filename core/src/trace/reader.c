@@ -24,18 +24,22 @@ struct trib_trace_reader {
 
     uint64_t offset_bytes; /* of bytes[0] in the trace */
     uint32_t filled_bytes;
-    uint32_t items_left;            /* in the block */
-    const uint8_t *cursor, *end;    /* in the block */
+    uint32_t items_left;         /* in the block */
+    const uint8_t *cursor, *end; /* in the block */
     struct trib_trace_totals seen;
     struct trib_trace_state state;
     char text[TRIB_TRACE_TEXT_BYTES_MAX + 1];
-    /* A decoder may look past the block; what is there does not matter, only that it may be read. */
-    uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES + TRIB_TRACE_PAYLOAD_BYTES + TRIB_TRACE_EVENT_BYTES_MAX];
+    /* A decoder may look past the block; what is there does not matter, only that it may be read.
+     */
+    uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES + TRIB_TRACE_PAYLOAD_BYTES +
+                  TRIB_TRACE_LOOKAHEAD_BYTES];
 };
 
-static int fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes, const char *reason) {
+static int fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes,
+                const char *reason) {
     reader->failed = code;
-    return trib_fail(&reader->error, code, "%s: offset %" PRIu64 ": %s", reader->path, offset_bytes, reason);
+    return trib_fail(&reader->error, code, "%s: offset %" PRIu64 ": %s",
+                     trib_trace_path_shown(reader->path), offset_bytes, reason);
 }
 
 static int corrupt(struct trib_trace_reader *reader, const char *reason) {
@@ -53,7 +57,8 @@ static int corrupt_item(struct trib_trace_reader *reader, const uint8_t *at, con
 static int fill(struct trib_trace_reader *reader, uint32_t want_bytes) {
     TRIB_HOT_ASSERT(want_bytes <= sizeof reader->bytes);
     while (reader->filled_bytes < want_bytes) {
-        ssize_t got = read(reader->fd, reader->bytes + reader->filled_bytes, want_bytes - reader->filled_bytes);
+        ssize_t got = read(reader->fd, reader->bytes + reader->filled_bytes,
+                           want_bytes - reader->filled_bytes);
         if (got > 0)
             reader->filled_bytes += (uint32_t)got;
         else if (got == 0)
@@ -63,7 +68,8 @@ static int fill(struct trib_trace_reader *reader, uint32_t want_bytes) {
         else if (errno == EAGAIN)
             poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, -1);
         else if (errno != EINTR)
-            return fail(reader, -errno, reader->offset_bytes + reader->filled_bytes, strerror(errno));
+            return fail(reader, -errno, reader->offset_bytes + reader->filled_bytes,
+                        strerror(errno));
     }
     return 1;
 }
@@ -73,12 +79,13 @@ static void drop(struct trib_trace_reader *reader) {
     reader->filled_bytes = 0;
 }
 
-/* The bytes end before the trace does. 0 (the caller asked to stop here quietly), -EAGAIN or -EBADMSG. */
+/* The bytes end before the trace does. 0 (the caller asked to stop here quietly), -EAGAIN or
+ * -EBADMSG. */
 static int cut(struct trib_trace_reader *reader, const char *reason) {
     struct stat status;
     if (reader->options.follow && reader->regular) {
-        if (fstat(reader->fd, &status) == 0 &&
-            (uint64_t)(status.st_size - reader->start) < reader->offset_bytes + reader->filled_bytes)
+        if (fstat(reader->fd, &status) == 0 && (uint64_t)(status.st_size - reader->start) <
+                                                   reader->offset_bytes + reader->filled_bytes)
             return corrupt(reader, "the file has shrunk since it was read (overwritten?)");
         return -EAGAIN;
     }
@@ -103,7 +110,8 @@ static int short_header(struct trib_trace_reader *reader) {
     return fail(reader, -EBADMSG, reader->filled_bytes, "the file header is cut off");
 }
 
-/* 1, -EAGAIN, or a failure. Without its header nothing can be salvaged, so allow_truncated does not count here. */
+/* 1, -EAGAIN, or a failure. Without its header nothing can be salvaged, so allow_truncated does not
+ * count here. */
 static int read_header(struct trib_trace_reader *reader) {
     int rc = fill(reader, TRIB_TRACE_HEADER_BYTES);
     if (rc <= 0)
@@ -115,8 +123,8 @@ static int read_header(struct trib_trace_reader *reader) {
     if (version != TRIB_TRACE_VERSION) {
         reader->failed = -EPROTO;
         return trib_fail(&reader->error, -EPROTO,
-                         "%s: offset 8: trace format version %u, but this build reads version %u", reader->path,
-                         version, TRIB_TRACE_VERSION);
+                         "%s: offset 8: trace format version %u, but this build reads version %u",
+                         trib_trace_path_shown(reader->path), version, TRIB_TRACE_VERSION);
     }
     if (!trib_trace_header_intact(reader->bytes))
         return fail(reader, -EBADMSG, 0, "the file header is damaged (checksum differs)");
@@ -136,7 +144,9 @@ static int damaged_payload(struct trib_trace_reader *reader) {
     int rc = fill(reader, reader->filled_bytes + 1);
     if (rc == 0 && !reader->options.follow)
         return cut(reader, "the last block is damaged (checksum differs)");
-    return rc < 0 && rc != -EAGAIN ? rc : corrupt(reader, "block is damaged (checksum of its payload differs)");
+    return rc < 0 && rc != -EAGAIN
+               ? rc
+               : corrupt(reader, "block is damaged (checksum of its payload differs)");
 }
 
 /* The end block says what must have been read, and nothing may follow it. */
@@ -169,7 +179,8 @@ static int read_block(struct trib_trace_reader *reader) {
     if (rc <= 0)
         return rc ? rc : cut(reader, "the trace ends without an end block (truncated?)");
     const char *reason = trib_trace_block_unpack(&block, reader->bytes);
-    if (reason && is_zero(reader->bytes, TRIB_TRACE_BLOCK_HEADER_BYTES) && reader->options.allow_truncated)
+    if (reason && is_zero(reader->bytes, TRIB_TRACE_BLOCK_HEADER_BYTES) &&
+        reader->options.allow_truncated && !reader->options.follow)
         return cut(reader, reason); /* space that the file system gave but a crash left unwritten */
     if (reason)
         return corrupt(reader, reason);
@@ -235,11 +246,13 @@ static bool body_text(struct body *body, char *text, size_t room_bytes) {
 static bool get_module(struct body *body, struct trib_trace_item *item) {
     struct trib_module *module = &item->module;
     uint64_t index;
-    if (!body_number(body, &index, UINT32_MAX) || !body_u64(body, &module->build_id_hash) || body->at == body->end)
+    if (!body_number(body, &index, UINT32_MAX) || !body_u64(body, &module->build_id_hash) ||
+        body->at == body->end)
         return false;
     item->module_index = (uint32_t)index;
     module->build_id_bytes = *body->at++;
-    if (module->build_id_bytes > sizeof module->build_id || body->end - body->at < module->build_id_bytes)
+    if (module->build_id_bytes > sizeof module->build_id ||
+        body->end - body->at < module->build_id_bytes)
         return false;
     memset(module->build_id, 0, sizeof module->build_id);
     memcpy(module->build_id, body->at, module->build_id_bytes);
@@ -262,7 +275,8 @@ static bool get_signature(struct body *body, struct trib_trace_item *item) {
     return true;
 }
 
-static bool get_body(struct trib_trace_reader *reader, struct body *body, struct trib_trace_item *item) {
+static bool get_body(struct trib_trace_reader *reader, struct body *body,
+                     struct trib_trace_item *item) {
     switch (item->kind) {
     case TRIB_TRACE_NAME:
         item->text = reader->text;
@@ -275,7 +289,8 @@ static bool get_body(struct trib_trace_reader *reader, struct body *body, struct
     case TRIB_TRACE_SIGNATURE:
         return get_signature(body, item);
     case TRIB_TRACE_GAP:
-        return body_number(body, &item->gap_events, UINT64_MAX) && body_number(body, &item->gap_bytes, UINT64_MAX);
+        return body_number(body, &item->gap_events, UINT64_MAX) &&
+               body_number(body, &item->gap_bytes, UINT64_MAX);
     default:
         return false;
     }
@@ -302,7 +317,8 @@ static int read_item(struct trib_trace_reader *reader, struct trib_trace_item *i
 
 static int read_event(struct trib_trace_reader *reader, struct trib_trace_item *item) {
     const char *reason = "event is longer than its block";
-    const uint8_t *next = trib_trace_decode_event(&reader->state, reader->cursor, &item->event, &reason);
+    const uint8_t *next =
+        trib_trace_decode_event(&reader->state, reader->cursor, &item->event, &reason);
     if (TRIB_UNLIKELY(!next || next > reader->end))
         return corrupt_item(reader, reader->cursor, reason);
     reader->cursor = next;
@@ -319,7 +335,8 @@ static int next_item(struct trib_trace_reader *reader, struct trib_trace_item *i
         if (TRIB_LIKELY(reader->items_left)) {
             reader->items_left--;
             reader->seen.items++;
-            rc = *reader->cursor & TRIB_TAG_KIND ? read_event(reader, item) : read_item(reader, item);
+            rc = *reader->cursor & TRIB_TAG_KIND ? read_event(reader, item)
+                                                 : read_item(reader, item);
             if (TRIB_LIKELY(rc))
                 return rc;
             continue;
@@ -335,7 +352,8 @@ static int next_item(struct trib_trace_reader *reader, struct trib_trace_item *i
     }
 }
 
-int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *item, struct trib_error *error) {
+int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *item,
+                    struct trib_error *error) {
     int rc = 0;
     if (TRIB_LIKELY(!reader->failed && !reader->ended))
         rc = next_item(reader, item);
@@ -360,10 +378,12 @@ static void reset(struct trib_trace_reader *reader) {
 
 static int open_input(struct trib_trace_reader *reader) {
     struct stat status;
-    reader->fd = strcmp(reader->path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                                : open(reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    reader->fd = strcmp(reader->path, "-") == 0
+                     ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                     : open(reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (reader->fd < 0 || fstat(reader->fd, &status) != 0)
-        return trib_fail(&reader->error, -errno, "%s: cannot open: %s", reader->path, strerror(errno));
+        return trib_fail(&reader->error, -errno, "%s: cannot open: %s",
+                         trib_trace_path_shown(reader->path), strerror(errno));
     reader->regular = S_ISREG(status.st_mode);
     if (reader->regular)
         reader->start = lseek(reader->fd, 0, SEEK_CUR);
@@ -372,13 +392,15 @@ static int open_input(struct trib_trace_reader *reader) {
 }
 
 int trib_trace_reader_open(struct trib_trace_reader **out, const char *path,
-                           const struct trib_trace_read_options *options, struct trib_error *error) {
+                           const struct trib_trace_read_options *options,
+                           struct trib_error *error) {
     struct trib_trace_reader *reader = calloc(1, sizeof *reader);
     char *own_path = strdup(path);
     if (!reader || !own_path) {
         free(reader);
         free(own_path);
-        return trib_fail(error, -ENOMEM, "%s: not enough memory for a trace reader", path);
+        return trib_fail(error, -ENOMEM, "%s: not enough memory for a trace reader",
+                         trib_trace_path_shown(path));
     }
     reader->path = own_path;
     if (options)
@@ -403,11 +425,14 @@ int trib_trace_rewind(struct trib_trace_reader *reader) {
     return 0;
 }
 
-void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position, uint64_t *size) {
+void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position,
+                         uint64_t *size) {
     struct stat status;
     const uint8_t *at = reader->cursor;
     *position = reader->offset_bytes + (at ? (uint64_t)(at - reader->bytes) : 0);
-    *size = reader->regular && fstat(reader->fd, &status) == 0 ? (uint64_t)(status.st_size - reader->start) : 0;
+    *size = reader->regular && fstat(reader->fd, &status) == 0
+                ? (uint64_t)(status.st_size - reader->start)
+                : 0;
 }
 
 bool trib_trace_was_truncated(const struct trib_trace_reader *reader) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event files: what was written, by whom, and when it died. Compact (delta-coded records in checksummed blocks),
- * versioned, streamable, readable while being written. Format: docs/formats/trace.md.
- * Thread safety: a writer and a reader have one owner each; a reader may follow a file that a writer extends. */
+/* Event files: what was written, by whom, and when it died. Compact (delta-coded records in
+ * checksummed blocks), versioned, streamable, readable while being written. Format:
+ * docs/formats/trace.md. Thread safety: a writer and a reader have one owner each; a reader may
+ * follow a file that a writer extends. */
 #ifndef TRIB_TRACE_TRACE_H
 #define TRIB_TRACE_TRACE_H
 
@@ -32,8 +33,8 @@ enum trib_trace_item_kind {
 struct trib_trace_item {
     enum trib_trace_item_kind kind;
     struct trib_event event;
-    uint64_t id;             /* file (NAME) or signature (SIGNATURE) */
-    const char *text;        /* NAME, NOTE; valid until the next call */
+    uint64_t id;               /* file (NAME) or signature (SIGNATURE) */
+    const char *text;          /* NAME, NOTE; valid until the next call */
     struct trib_module module; /* MODULE; its number is module_index */
     uint32_t module_index;
     struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX]; /* SIGNATURE */
@@ -41,46 +42,57 @@ struct trib_trace_item {
     uint64_t gap_events, gap_bytes;
 };
 
-/* Truncates an existing file only if it is empty or a trace that nobody is writing. "-" is standard output. 0; -EEXIST
- * (a file that is not a trace); -EBUSY (another writer has it); -errno. Nothing is fsynced, here or later. */
-int trib_trace_writer_open(struct trib_trace_writer **out, const char *path, struct trib_error *error);
+/* Truncates an existing file only if it is empty or a trace that nobody is writing. "-" is standard
+ * output. 0; -EEXIST (a file that is not a trace); -EBUSY (another writer has it); -errno. Nothing
+ * is fsynced, here or later. */
+int trib_trace_writer_open(struct trib_trace_writer **out, const char *path,
+                           struct trib_error *error);
 
-/* Each: 0 or the -errno of the file system; after the first failure the writer is inert and repeats it (a broken pipe
- * is -EPIPE, without a signal). -EINVAL (an event of unknown kind, more than TRIB_SIGNATURE_DEPTH_MAX frames) and
- * -E2BIG (text too long) refuse one item and leave the writer usable. Items keep their order; a partly filled block
- * reaches the file with flush or after 64 KiB. */
+/* Each: 0 or the -errno of the file system; after the first failure the writer is inert and repeats
+ * it (a broken pipe is -EPIPE, without a signal). -EINVAL (an event of unknown kind, more than
+ * TRIB_SIGNATURE_DEPTH_MAX frames) and -E2BIG (text too long) refuse one item and leave the writer
+ * usable. Items keep their order; a partly filled block reaches the file with flush or after 64
+ * KiB. */
 int trib_trace_write(struct trib_trace_writer *writer, const struct trib_event *event);
 int trib_trace_write_name(struct trib_trace_writer *writer, uint64_t file, const char *path);
-int trib_trace_write_signature(struct trib_trace_writer *writer, uint64_t signature, const struct trib_frame *frames,
-                               uint32_t count); /* frames of this process: adds MODULE items not yet in the file */
-int trib_trace_write_frames(struct trib_trace_writer *writer, uint64_t signature, const struct trib_frame *frames,
-                            uint32_t count); /* the SIGNATURE item alone, e.g. to copy a trace */
-int trib_trace_write_module(struct trib_trace_writer *writer, uint32_t index, const struct trib_module *module);
+/* Frames of this process; adds MODULE items for modules that are not yet in the file. */
+int trib_trace_write_signature(struct trib_trace_writer *writer, uint64_t signature,
+                               const struct trib_frame *frames, uint32_t count);
+/* The SIGNATURE and MODULE items alone, e.g. to copy a trace of another process. */
+int trib_trace_write_frames(struct trib_trace_writer *writer, uint64_t signature,
+                            const struct trib_frame *frames, uint32_t count);
+int trib_trace_write_module(struct trib_trace_writer *writer, uint32_t index,
+                            const struct trib_module *module);
 bool trib_trace_has_module(const struct trib_trace_writer *writer, uint32_t index);
 int trib_trace_write_gap(struct trib_trace_writer *writer, uint64_t events, uint64_t bytes);
 int trib_trace_write_note(struct trib_trace_writer *writer, const char *text);
 int trib_trace_flush(struct trib_trace_writer *writer);
-uint64_t trib_trace_writer_bytes(const struct trib_trace_writer *writer); /* in the file and in the open block */
-int trib_trace_writer_close(struct trib_trace_writer *writer); /* writes the end block; 0 or first -errno; NULL is fine */
+/* Bytes in the file and in the open block. */
+uint64_t trib_trace_writer_bytes(const struct trib_trace_writer *writer);
+/* Flushes and writes the end block. 0, or the first -errno; NULL is fine. */
+int trib_trace_writer_close(struct trib_trace_writer *writer);
 
 struct trib_trace_read_options {
     bool allow_truncated; /* replay up to the cut instead of refusing */
     bool follow;          /* -EAGAIN at the present end of an unfinished file instead of an error */
 };
 
-/* "-" is standard input; no seeking is needed. options may be NULL. With follow, a file too short for its header is
- * opened and read when it has grown. 0; -EPROTO (foreign file, future version), -EBADMSG (empty file, bad header),
- * -errno; error has offset and reason. */
+/* "-" is standard input; no seeking is needed. options may be NULL. With follow, a file too short
+ * for its header is opened and read when it has grown. 0; -EPROTO (foreign file, future version),
+ * -EBADMSG (empty file, bad header), -errno; error has offset and reason. */
 int trib_trace_reader_open(struct trib_trace_reader **out, const char *path,
                            const struct trib_trace_read_options *options, struct trib_error *error);
-/* 1 an item, 0 the end, -EBADMSG (corrupt or truncated; offset and reason in error), -EAGAIN (follow: nothing new yet),
- * -errno. Only the fields of the item's kind are set. All errors but -EAGAIN repeat. allow_truncated forgives bytes that
- * are missing at the end (a last block that a crash tore, too), never damage with data after it. */
-int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *item, struct trib_error *error);
+/* 1 an item, 0 the end, -EBADMSG (corrupt or truncated; offset and reason in error), -EAGAIN
+ * (follow: nothing new yet), -errno. Only the fields of the item's kind are set. All errors but
+ * -EAGAIN repeat. allow_truncated forgives bytes that are missing at the end (a last block that a
+ * crash tore, too), never damage with data after it. */
+int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *item,
+                    struct trib_error *error);
 /* Back to the first item. 0; -ESPIPE (a pipe); -errno. */
 int trib_trace_rewind(struct trib_trace_reader *reader);
 /* Position and size for progress bars, bytes; size 0 = unknown. */
-void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position, uint64_t *size);
+void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position,
+                         uint64_t *size);
 bool trib_trace_was_truncated(const struct trib_trace_reader *reader);
 void trib_trace_reader_close(struct trib_trace_reader *reader);
 

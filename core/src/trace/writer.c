@@ -8,11 +8,12 @@
 #include "trace/codec.h"
 #include "trace/output.h"
 
-/* A reader can start at a restart block without the ones before it. Every 4 MiB, about a million events, learning files
- * and contexts anew costs nothing that could be measured. */
+/* A reader can start at a restart block without the ones before it. Every 4 MiB, about a million
+ * events, learning files and contexts anew costs nothing that could be measured. */
 #define RESTART_EVERY_BYTES (4u << 20)
 
-/* Modules are numbered densely from 0; beyond this many, duplicates in the file are the lesser evil. */
+/* Modules are numbered densely from 0; beyond this many, duplicates in the file are the lesser
+ * evil. */
 #define MODULES_REMEMBERED 4096u
 
 struct trib_trace_writer {
@@ -76,13 +77,15 @@ int trib_trace_flush(struct trib_trace_writer *writer) {
     return writer->block_items ? put_block(writer, TRIB_TRACE_BLOCK_ITEMS) : 0;
 }
 
-int trib_trace_writer_open(struct trib_trace_writer **out, const char *path, struct trib_error *error) {
+int trib_trace_writer_open(struct trib_trace_writer **out, const char *path,
+                           struct trib_error *error) {
     uint8_t header[TRIB_TRACE_HEADER_BYTES];
     struct trib_trace_writer *writer = calloc(1, sizeof *writer);
     int rc = writer ? trib_trace_encoder_init(&writer->encoder) : -ENOMEM;
     if (rc) {
         free(writer);
-        return trib_fail(error, rc, "%s: not enough memory for a trace writer", path);
+        return trib_fail(error, rc, "%s: not enough memory for a trace writer",
+                         trib_trace_path_shown(path));
     }
     writer->cursor = payload_of(writer);
     writer->block_flags = TRIB_TRACE_RESTART;
@@ -90,7 +93,7 @@ int trib_trace_writer_open(struct trib_trace_writer **out, const char *path, str
     rc = trib_trace_output_open(&writer->output, path, error);
     trib_trace_pack_header(header);
     if (rc == 0 && (rc = put_bytes(writer, header, sizeof header)) != 0)
-        trib_fail(error, rc, "%s: cannot write: %s", path, strerror(-rc));
+        trib_fail(error, rc, "%s: cannot write: %s", trib_trace_path_shown(path), strerror(-rc));
     if (rc) {
         trib_trace_output_close(&writer->output);
         trib_trace_encoder_free(&writer->encoder);
@@ -132,7 +135,8 @@ int trib_trace_write(struct trib_trace_writer *writer, const struct trib_event *
         return writer->failed;
     if (TRIB_UNLIKELY(event->kind < TRIB_EVENT_WRITE || event->kind > TRIB_EVENT_READ))
         return -EINVAL;
-    if (TRIB_UNLIKELY(room_bytes(writer) < TRIB_TRACE_EVENT_BYTES_MAX) && trib_trace_flush(writer) != 0)
+    if (TRIB_UNLIKELY(room_bytes(writer) < TRIB_TRACE_EVENT_BYTES_MAX) &&
+        trib_trace_flush(writer) != 0)
         return writer->failed;
     writer->cursor = trib_trace_encode_event(&writer->encoder, event, writer->cursor);
     writer->block_items++;
@@ -143,8 +147,10 @@ int trib_trace_write(struct trib_trace_writer *writer, const struct trib_event *
     return 0;
 }
 
-/* Begins an item that is no event and has `body_bytes` of body; the caller then fills exactly that many. */
-static int begin_item(struct trib_trace_writer *writer, enum trib_trace_item_kind kind, uint32_t body_bytes) {
+/* Begins an item that is no event and has `body_bytes` of body; the caller then fills exactly that
+ * many. */
+static int begin_item(struct trib_trace_writer *writer, enum trib_trace_item_kind kind,
+                      uint32_t body_bytes) {
     uint32_t item_bytes = body_bytes + 1 + 5; /* tag, length */
     assert(item_bytes <= TRIB_TRACE_PAYLOAD_BYTES);
     if (writer->failed)
@@ -195,8 +201,8 @@ int trib_trace_write_gap(struct trib_trace_writer *writer, uint64_t events, uint
     return rc;
 }
 
-int trib_trace_write_frames(struct trib_trace_writer *writer, uint64_t signature, const struct trib_frame *frames,
-                            uint32_t count) {
+int trib_trace_write_frames(struct trib_trace_writer *writer, uint64_t signature,
+                            const struct trib_frame *frames, uint32_t count) {
     uint8_t body[8 + 1 + TRIB_SIGNATURE_DEPTH_MAX * (8 + 5 + 10)], *end = body + 8;
     if (count > TRIB_SIGNATURE_DEPTH_MAX)
         return -EINVAL;
@@ -217,7 +223,8 @@ bool trib_trace_has_module(const struct trib_trace_writer *writer, uint32_t inde
     return index < MODULES_REMEMBERED && writer->modules[index / 64] >> (index % 64) & 1;
 }
 
-int trib_trace_write_module(struct trib_trace_writer *writer, uint32_t index, const struct trib_module *module) {
+int trib_trace_write_module(struct trib_trace_writer *writer, uint32_t index,
+                            const struct trib_module *module) {
     uint8_t body[5 + 8 + 1 + sizeof module->build_id];
     size_t path_bytes = strnlen(module->path, sizeof module->path - 1);
     if (module->build_id_bytes > sizeof module->build_id)

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of docs/policies.md, cell by cell.
+#include "support/policy.hpp"
+
+#include <vector>
+
+using namespace trib_test;
+
+namespace {
+
+struct Cell {
+    uint8_t kind;
+    int8_t level;
+    uint16_t level_map, hs8, three;
+};
+
+const Cell CELLS[] = {
+    {TRIB_FILE_WAL, TRIB_LEVEL_UNKNOWN, 1, 1, 1},
+    {TRIB_FILE_MANIFEST, TRIB_LEVEL_UNKNOWN, 0, 2, 2},
+    {TRIB_FILE_SST, 0, 2, 3, 3},
+    {TRIB_FILE_SST, 1, 3, 4, 3},
+    {TRIB_FILE_SST, 2, 4, 5, 3},
+    {TRIB_FILE_SST, 3, 5, 6, 3},
+    {TRIB_FILE_SST, 4, 6, 7, 3},
+    {TRIB_FILE_SST, 6, 6, 7, 3},
+    {TRIB_FILE_SST, INT8_MAX, 6, 7, 3},
+    {TRIB_FILE_SST, TRIB_LEVEL_UNKNOWN, 0, 0, 3},
+    {TRIB_FILE_BLOB, 0, 2, 3, 3},
+    {TRIB_FILE_OPTIONS, TRIB_LEVEL_UNKNOWN, 0, 0, 0},
+    {TRIB_FILE_LOG, TRIB_LEVEL_UNKNOWN, 0, 0, 0},
+    {TRIB_FILE_UNKNOWN, 2, 0, 0, 0},
+    {TRIB_FILE_COLD, TRIB_LEVEL_UNKNOWN, 0, 0, 0},
+};
+
+} // namespace
+
+TEST_CASE("manual: kinds and levels go where the table says") {
+    State state;
+    Policy level("manual", state, 8), hs8("manual", state, 8, "map=hs8"), three("manual", state, 8, "map=3way");
+    for (const Cell &cell : CELLS) {
+        CAPTURE(int(cell.kind), int(cell.level));
+        const trib_context who = context(1, cell.kind, TRIB_HINT_LONG, cell.level);
+        REQUIRE(level.place(who) == cell.level_map); // the default
+        REQUIRE(hs8.place(who) == cell.hs8);
+        REQUIRE(three.place(who) == cell.three);
+    }
+}
+
+TEST_CASE("manual: map=hint goes by the hint alone") {
+    State state;
+    Policy hint("manual", state, 8, "map=hint");
+    REQUIRE(hint.place(context(1, TRIB_FILE_WAL, TRIB_HINT_SHORT)) == 1);
+    REQUIRE(hint.place(context(1, TRIB_FILE_SST, TRIB_HINT_EXTREME, 0)) == 4);
+    REQUIRE(hint.place(context(1, TRIB_FILE_SST, TRIB_HINT_NOT_SET, 3)) == 0);
+}
+
+TEST_CASE("manual: too few streams are given out in turn") {
+    State state;
+    Policy four("manual", state, 4), none("manual", state, 0);
+    const uint16_t want[] = {2, 3, 4, 1, 2}; // S2 S3 S4, then S5 -> S1, S6 -> S2
+    for (int8_t level = 0; level < 5; level++)
+        REQUIRE(four.place(context(1, TRIB_FILE_SST, 0, level)) == want[level]);
+    REQUIRE(four.place(context(1, TRIB_FILE_WAL)) == 1);
+    REQUIRE(four.place(context(1, TRIB_FILE_OPTIONS)) == 0); // S0 is nobody's turn
+    REQUIRE(none.place(context(1, TRIB_FILE_WAL)) == 0);
+}
+
+TEST_CASE("manual: an unknown map is refused, the valid ones named") {
+    State state;
+    Policy bad("manual", state, 8, "map=cassandra");
+    REQUIRE(bad.code == -EINVAL);
+    REQUIRE(bad.sentence.find("level|hs8|3way|hint") != std::string::npos);
+}

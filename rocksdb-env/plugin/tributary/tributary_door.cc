@@ -42,6 +42,29 @@ uint32_t ThreadNumber() {
   return number;
 }
 
+// A wrong option is an error. A trace or state file that cannot be used is one
+// only with strict=1: else the engine goes on without it, and a line says so.
+trib_pipeline* OpenPipeline(const TributaryOptions& options,
+                            std::string* error) {
+  std::string wanted = options.pipeline;
+  trib_pipeline* pipeline = nullptr;
+  trib_error why = {};
+  int code = trib_pipeline_open(&pipeline, wanted.c_str(), true, &why);
+  for (const char* file : {"trace", "state"}) {
+    if (code == 0 || code == -EINVAL || options.strict) break;
+    if (!DropOption(file, &wanted)) continue;
+    fprintf(stderr, "tributary: %s; going on without %s=\n", why.text, file);
+    code = trib_pipeline_open(&pipeline, wanted.c_str(), true, &why);
+  }
+  if (code == 0) return pipeline;
+  *error = std::string("tributary: ") + why.text;
+  if (code == -EINVAL) {
+    *error +=
+        std::string("; the RocksDB door itself takes ") + kTributaryOptionKeys;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 // A stay inside the pipeline; pipeline() is null once the door is closed.
@@ -79,18 +102,8 @@ TributaryDoor* TributaryDoor::Open(const std::string& uri, std::string* error) {
   const auto known = doors->by_options.find(options.canonical);
   if (known != doors->by_options.end()) return known->second;
 
-  trib_pipeline* pipeline = nullptr;
-  trib_error why = {};
-  const int code =
-      trib_pipeline_open(&pipeline, options.pipeline.c_str(), true, &why);
-  if (code != 0) {
-    *error = std::string("tributary: ") + why.text;
-    if (code == -EINVAL) {
-      *error += std::string("; the RocksDB door itself takes ") +
-                kTributaryOptionKeys;
-    }
-    return nullptr;
-  }
+  trib_pipeline* const pipeline = OpenPipeline(options, error);
+  if (pipeline == nullptr) return nullptr;
   auto* const door = new TributaryDoor(options, pipeline);
   if (doors->by_options.empty()) {
     doors->first = door;

@@ -10,7 +10,6 @@
 
 #include "tributary_file.h"
 #include "tributary_logger.h"
-#include "tributary_writer.h"
 
 namespace {
 
@@ -173,6 +172,22 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::Truncate(
   }
   return status;
 }
+
+#if TRIB_ROCKSDB_AT_LEAST(11, 8)
+ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::SyncFile(
+    const std::string& path, const FileOptions& file_options,
+    const IOOptions& options, bool use_fsync, IODebugContext* dbg) {
+  IOStatus status =
+      target()->SyncFile(path, file_options, options, use_fsync, dbg);
+  const FileFacts facts = Look(path);
+  if (status.ok() && facts.file != 0) {
+    const trib_context who = TributaryDescribeWriter(path, file_options);
+    TributaryReporter(door_, facts.file, who)
+        .Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+  }
+  return status;
+}
+#endif
 
 ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewLogger(
     const std::string& path, const IOOptions& options,

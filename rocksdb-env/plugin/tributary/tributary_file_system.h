@@ -12,6 +12,7 @@
 
 #include "rocksdb/file_system.h"
 #include "tributary_door.h"
+#include "tributary_writer.h"
 
 class TributaryFileSystem : public ROCKSDB_NAMESPACE::FileSystemWrapper {
  public:
@@ -55,6 +56,11 @@ class TributaryFileSystem : public ROCKSDB_NAMESPACE::FileSystemWrapper {
                       const IOOptions& options, IODebugContext* dbg) override;
   IOStatus Truncate(const std::string& path, size_t size,
                     const IOOptions& options, IODebugContext* dbg) override;
+#if TRIB_ROCKSDB_AT_LEAST(11, 8)
+  IOStatus SyncFile(const std::string& path, const FileOptions& file_options,
+                    const IOOptions& options, bool use_fsync,
+                    IODebugContext* dbg) override;
+#endif
   IOStatus NewLogger(const std::string& path, const IOOptions& options,
                      std::shared_ptr<Logger>* result,
                      IODebugContext* dbg) override;

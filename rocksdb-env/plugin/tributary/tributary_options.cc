@@ -3,6 +3,7 @@
 
 #include <tributary/signature.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
@@ -17,7 +18,7 @@ bool ParsePairs(const std::string& text, const char* where, KeyValues* values,
   for (size_t begin = 0; begin < text.size();) {
     const size_t comma = std::min(text.find(',', begin), text.size());
     const std::string pair = text.substr(begin, comma - begin);
-    const size_t equals = pair.find('=');
+    const size_t equals = pair.find_first_of("=:");
     begin = comma + 1;
     if (equals == 0 || equals == std::string::npos) {
       *error = std::string(where) + ": \"" + pair + "\" is not key=value";
@@ -62,6 +63,17 @@ bool TakeSignature(const std::string& value, TributaryOptions* options,
   return true;
 }
 
+bool TakeStrict(const std::string& value, bool* strict, std::string* error) {
+  for (const char* yes : {"1", "on", "yes", "true"}) {
+    if (value == yes) return *strict = true;
+  }
+  for (const char* no : {"0", "off", "no", "false"}) {
+    if (value == no) return !(*strict = false);
+  }
+  *error = "strict=" + value + " is neither on nor off";
+  return false;
+}
+
 bool TakeStats(const std::string& value, TributaryOptions* options,
                std::string* error) {
   using Stats = TributaryOptions::Stats;
@@ -84,7 +96,22 @@ bool TakeStats(const std::string& value, TributaryOptions* options,
 }  // namespace
 
 const char kTributaryOptionKeys[] =
-    "depth=1..32, signature=auto|file|write, stats=log|none|stderr|PATH";
+    "depth=1..32, signature=auto|file|write, stats=log|none|stderr|PATH, "
+    "strict=on|off";
+
+bool DropOption(const std::string& key, std::string* options) {
+  const std::string searched = "," + *options;
+  const size_t begin = searched.find("," + key + "=");
+  if (begin == std::string::npos) return false;
+  // Positions in *options: one less, so `begin` is where the key starts.
+  const size_t comma = options->find(',', begin);
+  if (comma != std::string::npos) {
+    options->erase(begin, comma + 1 - begin);
+  } else {
+    options->erase(begin == 0 ? 0 : begin - 1);
+  }
+  return true;
+}
 
 bool ParseTributaryOptions(const std::string& uri, const char* environment,
                            TributaryOptions* options, std::string* error) {
@@ -110,6 +137,8 @@ bool ParseTributaryOptions(const std::string& uri, const char* environment,
       good = TakeSignature(pair.second, &parsed, error);
     } else if (pair.first == "stats") {
       good = TakeStats(pair.second, &parsed, error);
+    } else if (pair.first == "strict") {
+      good = TakeStrict(pair.second, &parsed.strict, error);
     } else {
       parsed.pipeline += (parsed.pipeline.empty() ? "" : ",") + text;
     }

@@ -19,6 +19,7 @@ struct TributaryOptions {
   unsigned depth = 0;  // frames per signature, 1..TRIB_SIGNATURE_DEPTH_MAX
   Signature signature = Signature::kAuto;
   Stats stats = Stats::kLog;
+  bool strict = false;     // rather refuse to open than go on with less
   std::string stats_path;  // kFile only
   std::string pipeline;    // options for trib_pipeline_open
   std::string canonical;  // all of them, sorted by key: the pipeline's identity
@@ -26,9 +27,15 @@ struct TributaryOptions {
 
 // Reads the options of `uri` ("tributary://key=value,..." or with a '?' before
 // the first key) over those of `environment` (may be null). A key in both: the
-// URI's value counts. Returns false and one sentence in *error.
+// URI's value counts. A ':' may stand for the '=': where RocksDB reads an Env
+// (--env_uri), it takes any text with a '=' for options of the Env it has.
+// Returns false and one sentence in *error.
 bool ParseTributaryOptions(const std::string& uri, const char* environment,
                            TributaryOptions* options, std::string* error);
+
+// The same options without one key, to go on when what it names fails. Returns
+// false when the key was not there.
+bool DropOption(const std::string& key, std::string* options);
 
 // The keys that ParseTributaryOptions takes for itself, for error messages.
 extern const char kTributaryOptionKeys[];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every drive of the registry promises, whichever it is. A back-end whose hardware is missing says -ENODEV at open
-// and is skipped, loudly.
+// What every drive of the registry promises, whichever it is. A back-end whose hardware is missing
+// says -ENODEV at open and is skipped, loudly.
 #include "support/catch.hpp"
 #include "support/events.hpp"
 
@@ -61,7 +61,8 @@ std::string options_for(const trib_drive *drive) {
 
 } // namespace
 
-TEST_CASE("the registry has distinct names, each found by name, and lists them when asked for another") {
+TEST_CASE(
+    "the registry has distinct names, each found by name, and lists them when asked for another") {
     trib_error error{};
     REQUIRE_FALSE(all_drives().empty());
     for (auto drive : all_drives()) {
@@ -132,7 +133,8 @@ TEST_CASE("every drive keeps its promises") {
                 REQUIRE(drive->discard(d.self, lba, n) == 0);
                 continue;
             }
-            const auto stream = uint16_t(random.below(description.streams + 2)); // one more than there are
+            const auto stream =
+                uint16_t(random.below(description.streams + 2)); // one more than there are
             REQUIRE(drive->write(d.self, lba, n, stream, nullptr) == 0);
             written += n;
             remapped += stream > description.streams ? n : 0;
@@ -148,13 +150,15 @@ TEST_CASE("every drive keeps its promises") {
         REQUIRE(stats.live_pages_peak <= blocks);
         if (stats.waf != 0) {
             REQUIRE(stats.waf > 1.0);
-            REQUIRE(stats.waf == Approx(double(stats.host_pages + stats.gc_pages) / double(stats.host_pages)));
+            REQUIRE(stats.waf ==
+                    Approx(double(stats.host_pages + stats.gc_pages) / double(stats.host_pages)));
             REQUIRE(stats.erases > 0);
         }
     }
     SECTION("deleting everything leaves nothing alive") {
         for (uint64_t lba = 0; lba < blocks; lba += 64)
-            REQUIRE(drive->write(d.self, lba, uint32_t(std::min<uint64_t>(64, blocks - lba)), 1, nullptr) == 0);
+            REQUIRE(drive->write(d.self, lba, uint32_t(std::min<uint64_t>(64, blocks - lba)), 1,
+                                 nullptr) == 0);
         REQUIRE(d.stats().live_pages == blocks);
         REQUIRE(drive->discard(d.self, 0, blocks) == 0);
         REQUIRE(d.stats().live_pages == 0);
@@ -187,7 +191,8 @@ TEST_CASE("the same writes give the same drive") {
         trib_test::Random random(11);
         const uint64_t blocks = d.describe().capacity_bytes / TRIB_BLOCK_BYTES;
         for (uint64_t i = 0; i < 2 * blocks; i++)
-            REQUIRE(drive->write(d.self, random.below(blocks), 1, uint16_t(random.below(5)), nullptr) == 0);
+            REQUIRE(drive->write(d.self, random.below(blocks), 1, uint16_t(random.below(5)),
+                                 nullptr) == 0);
         result = d.stats();
     }
     REQUIRE(results[0].gc_pages == results[1].gc_pages);

@@ -19,9 +19,12 @@ std::vector<const trib_policy *> all_policies() {
     return policies;
 }
 
-trib_context arbitrary_context(Random &random) { return arbitrary_event(random).who; }
+trib_context arbitrary_context(Random &random) {
+    return arbitrary_event(random).who;
+}
 
-// A plausible life: signatures come and go in a small table, die at scattered ages, are placed. Returns all answers.
+// A plausible life: signatures come and go in a small table, die at scattered ages, are placed.
+// Returns all answers.
 std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t streams) {
     Random random(seed);
     std::vector<uint16_t> answers;
@@ -46,7 +49,8 @@ std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t
             page.stream = stream;
             answers.push_back(policy.policy->relocate(policy.self, &page));
         }
-        policy.died(any, random.chance(5) ? random.next() >> 8 : random.below(1 << 24) * key, stream);
+        policy.died(any, random.chance(5) ? random.next() >> 8 : random.below(1 << 24) * key,
+                    stream);
         clock += length;
         trib_state_clock_advance(state.state, length);
         policy.tick(clock);
@@ -56,7 +60,8 @@ std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t
 
 } // namespace
 
-TEST_CASE("the registry has distinct names, each found by name, and lists them when asked for another") {
+TEST_CASE(
+    "the registry has distinct names, each found by name, and lists them when asked for another") {
     trib_error error{};
     REQUIRE(all_policies().size() >= 4);
     for (auto policy : all_policies()) {
@@ -75,7 +80,8 @@ TEST_CASE("the registry has distinct names, each found by name, and lists them w
         REQUIRE(std::string(error.text).find(policy->name) != std::string::npos);
 }
 
-TEST_CASE("an unknown key is an error that names the valid ones, an unknown value one that names the choices") {
+TEST_CASE("an unknown key is an error that names the valid ones, an unknown value one that names "
+          "the choices") {
     auto policy = GENERATE(from_range(all_policies()));
     CAPTURE(policy->name);
     State state;
@@ -115,7 +121,8 @@ TEST_CASE("every choice of every option lives") {
         std::string choices = spec->type == TRIB_OPTION_BOOL ? "on|off" : spec->choices;
         for (size_t begin = 0; begin <= choices.size();) {
             const size_t end = std::min(choices.find('|', begin), choices.size());
-            const std::string text = std::string(spec->key) + "=" + choices.substr(begin, end - begin);
+            const std::string text =
+                std::string(spec->key) + "=" + choices.substr(begin, end - begin);
             begin = end + 1;
             CAPTURE(policy->name, text);
             State state(16);

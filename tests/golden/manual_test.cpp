@@ -36,7 +36,8 @@ const Cell CELLS[] = {
 
 TEST_CASE("manual: kinds and levels go where the table says") {
     State state;
-    Policy level("manual", state, 8), hs8("manual", state, 8, "map=hs8"), three("manual", state, 8, "map=3way");
+    Policy level("manual", state, 8), hs8("manual", state, 8, "map=hs8"),
+        three("manual", state, 8, "map=3way");
     for (const Cell &cell : CELLS) {
         CAPTURE(int(cell.kind), int(cell.level));
         const trib_context who = context(1, cell.kind, TRIB_HINT_LONG, cell.level);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCStream against FAST'19 sections 5.2 and 5.3, on numbers small enough to check by hand. Lifetimes in pages of 4 KiB.
-// Capacity 100 MiB, so that the default interval of 1 % is 1 MiB.
+// PCStream against FAST'19 sections 5.2 and 5.3, on numbers small enough to check by hand.
+// Lifetimes in pages of 4 KiB. Capacity 100 MiB, so that the default interval of 1 % is 1 MiB.
 #include "support/policy.hpp"
 
 #include <tributary/pipeline.h>
@@ -84,13 +84,15 @@ TEST_CASE("linear distance spends clusters on the long-lived, log distance does 
         Policy pcstream("pcstream", state, 2, log ? "distance=log" : "distance=linear");
         learn(pcstream, {1, 10, 100, 1000});
         pcstream.tick(MIB);
-        // Linear: {1 10 100} costs 5,994, any other cut > 400,000. Log2(1 + x) = 1 3.46 6.66 9.97: halves.
+        // Linear: {1 10 100} costs 5,994, any other cut > 400,000. Log2(1 + x) = 1 3.46 6.66 9.97:
+        // halves.
         REQUIRE(streams(pcstream, 4) == (log ? Streams{1, 1, 2, 2} : Streams{1, 1, 1, 2}));
     }
 }
 
 TEST_CASE("clustering methods are told apart") {
-    // Lifetimes 1 3 6 10 15 21 (gaps 2 3 4 5 6), m = 2; worked out in cluster_methods_test for the values less one.
+    // Lifetimes 1 3 6 10 15 21 (gaps 2 3 4 5 6), m = 2; worked out in cluster_methods_test for the
+    // values less one.
     const std::map<std::string, Streams> want = {{"exact", {1, 1, 1, 1, 2, 2}},
                                                  {"lloyd", {1, 1, 1, 2, 2, 2}},
                                                  {"agglomerative", {1, 1, 1, 2, 2, 2}}};
@@ -146,14 +148,16 @@ TEST_CASE("a shrinking lifetime counts as a change too") {
 TEST_CASE("relabel=overlap moves as few signatures as it can") {
     const bool overlap = GENERATE(false, true);
     State state;
-    Policy pcstream("pcstream", state, 3, std::string("average=1") + (overlap ? ",relabel=overlap" : ""));
+    Policy pcstream("pcstream", state, 3,
+                    std::string("average=1") + (overlap ? ",relabel=overlap" : ""));
     learn(pcstream, {1, 2, 100, 110, 1000, 1010});
     pcstream.tick(MIB);
     REQUIRE(streams(pcstream, 6) == Streams{1, 1, 2, 2, 3, 3});
     learn(pcstream, {5000, 5010}); // the shortest become the longest
     pcstream.tick(2 * MIB);
     REQUIRE(pcstream.reclusterings() == 2);
-    REQUIRE(streams(pcstream, 6) == (overlap ? Streams{1, 1, 2, 2, 3, 3} : Streams{3, 3, 1, 1, 2, 2}));
+    REQUIRE(streams(pcstream, 6) ==
+            (overlap ? Streams{1, 1, 2, 2, 3, 3} : Streams{3, 3, 1, 1, 2, 2}));
 }
 
 TEST_CASE("data that do not die: their age raises a lifetime, or counts for nothing") {
@@ -163,7 +167,8 @@ TEST_CASE("data that do not die: their age raises a lifetime, or counts for noth
     learn(pcstream, {10, 20, 300});
     state.intern(4);
     const uint64_t now = 1000 * PAGE * 16;
-    // Signature 1 has old live data beside its young dead; 4 has never seen a death, its data were born at 0.
+    // Signature 1 has old live data beside its young dead; 4 has never seen a death, its data were
+    // born at 0.
     for (uint64_t key : {1, 4}) {
         state.row(key).live_bytes = 10 * PAGE;
         state.row(key).live_birth_sum = 0;
@@ -227,13 +232,16 @@ TEST_CASE("a signature that the table forgot is unknown again") {
     REQUIRE(pcstream.reclusterings() == 1);
 }
 
-TEST_CASE("the whole flow: a log that is overwritten, tables that are deleted, a catalogue that stays") {
-    // Each round writes 1 MiB of log (overwritten by the next round), and 1 MiB of a new table, deleted four rounds later.
-    // Clock per round 2 MiB: the log lives 2 MiB, a table from its write to its death 4 x 2 MiB + 1 MiB of the next log.
+TEST_CASE(
+    "the whole flow: a log that is overwritten, tables that are deleted, a catalogue that stays") {
+    // Each round writes 1 MiB of log (overwritten by the next round), and 1 MiB of a new table,
+    // deleted four rounds later. Clock per round 2 MiB: the log lives 2 MiB, a table from its write
+    // to its death 4 x 2 MiB + 1 MiB of the next log.
     trib_pipeline *pipeline = nullptr;
     trib_error error{};
-    REQUIRE(trib_pipeline_open(&pipeline, "policy=pcstream,drive=none,streams=8,attributes=16,runs=1024", false,
-                               &error) == 0);
+    REQUIRE(trib_pipeline_open(&pipeline,
+                               "policy=pcstream,drive=none,streams=8,attributes=16,runs=1024",
+                               false, &error) == 0);
     auto event = [](trib_event_kind kind, uint64_t file, uint64_t signature) {
         trib_event e{};
         e.kind = uint8_t(kind);
@@ -256,7 +264,8 @@ TEST_CASE("the whole flow: a log that is overwritten, tables that are deleted, a
     trib_pipeline_visit_attributes(
         pipeline,
         [](void *arg, const trib_attribute_report *row) {
-            (*static_cast<std::map<uint64_t, trib_attribute_report> *>(arg))[row->who.signature] = *row;
+            (*static_cast<std::map<uint64_t, trib_attribute_report> *>(arg))[row->who.signature] =
+                *row;
         },
         &rows);
     REQUIRE(rows.size() == 3);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Linux streams driver, 4.13 to 5.17: NOT_SET and NONE no stream, the others hint - 1, with four streams or not at all.
+// The Linux streams driver, 4.13 to 5.17: NOT_SET and NONE no stream, the others hint - 1, with
+// four streams or not at all.
 #include "support/policy.hpp"
 
 using namespace trib_test;
@@ -19,11 +20,12 @@ TEST_CASE("rocksdb-hints: the stream is the hint less one") {
 }
 
 TEST_CASE("rocksdb-hints: a level-style compaction run lands where RocksDB says") {
-    // base_level 1: L0 and L1 share MEDIUM, L2 LONG, L3 and deeper EXTREME (algorithms: calculate_sst_write_lifetime_hint).
+    // base_level 1: L0 and L1 share MEDIUM, L2 LONG, L3 and deeper EXTREME (algorithms:
+    // calculate_sst_write_lifetime_hint).
     State state;
     Policy hints("rocksdb-hints", state, 8);
-    const uint8_t hint_of_level[] = {TRIB_HINT_MEDIUM, TRIB_HINT_MEDIUM, TRIB_HINT_LONG, TRIB_HINT_EXTREME,
-                                     TRIB_HINT_EXTREME};
+    const uint8_t hint_of_level[] = {TRIB_HINT_MEDIUM, TRIB_HINT_MEDIUM, TRIB_HINT_LONG,
+                                     TRIB_HINT_EXTREME, TRIB_HINT_EXTREME};
     const uint16_t want[] = {2, 2, 3, 4, 4};
     for (int8_t level = 0; level < 5; level++)
         REQUIRE(hints.place(context(1, TRIB_FILE_SST, hint_of_level[level], level)) == want[level]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulated drive as a block store: against a plain byte array, in memory and in a file, while the model below
-// collects garbage.
+// The emulated drive as a block store: against a plain byte array, in memory and in a file, while
+// the model below collects garbage.
 #include "support/catch.hpp"
 #include "support/events.hpp"
 
@@ -27,15 +27,18 @@ class TemporaryFile {
         close(fd);
         path = name;
     }
-    ~TemporaryFile() { unlink(path.c_str()); }
+    ~TemporaryFile() {
+        unlink(path.c_str());
+    }
     std::string path;
 };
 
 struct Store {
     explicit Store(const std::string &data) {
         trib_options *options = nullptr;
-        REQUIRE(trib_options_open(&options, ("preset=small,capacity=4M,superblock=64K,data=" + data).c_str(), &error) ==
-                0);
+        REQUIRE(trib_options_open(&options,
+                                  ("preset=small,capacity=4M,superblock=64K,data=" + data).c_str(),
+                                  &error) == 0);
         trib_drive_env env{};
         env.streams = 2;
         drive = trib_drive_find("emulated", &error);
@@ -77,7 +80,8 @@ void run(Store &store, std::vector<uint8_t> &model, uint64_t seed, int steps) {
         default:
             for (auto &byte : buffer)
                 byte = uint8_t(random.next());
-            REQUIRE(store.drive->write(store.self, lba, uint32_t(n), uint16_t(random.below(3)), buffer.data()) == 0);
+            REQUIRE(store.drive->write(store.self, lba, uint32_t(n), uint16_t(random.below(3)),
+                                       buffer.data()) == 0);
             memcpy(&model[lba * PAGE], buffer.data(), n * PAGE);
         }
     }

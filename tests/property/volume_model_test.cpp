@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random events through a volume and through a naive page table beside it. After every event: each mapped page has one
-// block, no block has two owners, the drive saw exactly the pages that the rules of volume.h name, in file order, in as
-// few commands as possible; -ENOSPC came exactly when no block was free.
+// Random events through a volume and through a naive page table beside it. After every event: each
+// mapped page has one block, no block has two owners, the drive saw exactly the pages that the
+// rules of volume.h name, in file order, in as few commands as possible; -ENOSPC came exactly when
+// no block was free.
 #include "support/catch.hpp"
 #include "support/events.hpp"
 
@@ -35,7 +36,8 @@ struct Expected {
 
 class Model {
   public:
-    explicit Model(uint64_t blocks) : free_(blocks) {}
+    explicit Model(uint64_t blocks) : free_(blocks) {
+    }
 
     // Pages that must reach the drive, in order; stops where blocks run out.
     int write(const trib_event &event, std::vector<Expected> &out) {
@@ -77,9 +79,11 @@ class Model {
         if (event.cause == TRIB_CAUSE_REUSE || event.cause == TRIB_CAUSE_OVERWRITE)
             return gone;
         const uint64_t begin = event.offset_bytes;
-        const bool to_end = event.length_bytes == TRIB_LENGTH_TO_END || begin + event.length_bytes >= file.size;
+        const bool to_end =
+            event.length_bytes == TRIB_LENGTH_TO_END || begin + event.length_bytes >= file.size;
         auto dies = [&](uint64_t page) {
-            return page * PAGE >= begin && (to_end || (page + 1) * PAGE <= begin + event.length_bytes);
+            return page * PAGE >= begin &&
+                   (to_end || (page + 1) * PAGE <= begin + event.length_bytes);
         };
         for (uint64_t page : file.pages)
             if (dies(page))
@@ -94,7 +98,9 @@ class Model {
         return gone;
     }
 
-    uint64_t free_blocks() const { return free_; }
+    uint64_t free_blocks() const {
+        return free_;
+    }
     std::map<uint64_t, ModelFile> files;
 
   private:
@@ -113,12 +119,15 @@ class Model {
 
 class Rig {
   public:
-    Rig(uint64_t blocks, uint32_t window, trib_volume_allocation how) : model(blocks), owners_(blocks) {
+    Rig(uint64_t blocks, uint32_t window, trib_volume_allocation how)
+        : model(blocks), owners_(blocks) {
         const trib_volume_config config{blocks, how, window};
         const trib_volume_sink sink{this, on_write, on_discard, nullptr};
         REQUIRE(trib_volume_open(&volume, &config, &sink, nullptr) == 0);
     }
-    ~Rig() { trib_volume_close(volume); }
+    ~Rig() {
+        trib_volume_close(volume);
+    }
 
     void step(const trib_event &event) {
         commands_.clear();
@@ -184,7 +193,7 @@ class Rig {
                 before[page] = trib_volume_lookup(volume, event.file, page * PAGE);
             for (uint64_t page : model.kill(event))
                 want.insert(before[page]);
-            }
+        }
         REQUIRE(trib_volume_kill(volume, &event) == 0);
         for (const Command &command : commands_) {
             REQUIRE_FALSE(command.is_write);
@@ -205,7 +214,8 @@ class Rig {
         auto *self = static_cast<Rig *>(arg);
         REQUIRE(blocks > 0);
         REQUIRE(lba + blocks <= self->owners_.size());
-        self->commands_.push_back({true, lba, blocks, cause->who.signature, cause->who.signature + cause->clock_bytes});
+        self->commands_.push_back(
+            {true, lba, blocks, cause->who.signature, cause->who.signature + cause->clock_bytes});
         return 0;
     }
     static int on_discard(void *arg, uint64_t lba, uint64_t blocks) {

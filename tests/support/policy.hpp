@@ -10,8 +10,8 @@
 
 namespace trib_test {
 
-inline trib_context context(uint64_t signature, uint8_t kind = TRIB_FILE_UNKNOWN, uint8_t hint = TRIB_HINT_NOT_SET,
-                            int8_t level = TRIB_LEVEL_UNKNOWN) {
+inline trib_context context(uint64_t signature, uint8_t kind = TRIB_FILE_UNKNOWN,
+                            uint8_t hint = TRIB_HINT_NOT_SET, int8_t level = TRIB_LEVEL_UNKNOWN) {
     trib_context who{};
     who.signature = signature;
     who.file_kind = kind;
@@ -30,7 +30,9 @@ class State {
         trib_error error{};
         REQUIRE(trib_state_open(&state, &config, &error) == 0);
     }
-    ~State() { trib_state_close(state); }
+    ~State() {
+        trib_state_close(state);
+    }
     State(const State &) = delete;
 
     trib_attribute_ref intern(uint64_t key) {
@@ -65,7 +67,8 @@ class Policy {
     }
     Policy(const char *name, State &on, uint32_t streams, const std::string &text = "",
            uint64_t capacity_bytes = 100 << 20)
-        : Policy(trib_policy_find(name, nullptr), on, streams, text, capacity_bytes) {}
+        : Policy(trib_policy_find(name, nullptr), on, streams, text, capacity_bytes) {
+    }
     ~Policy() {
         if (!code)
             policy->close(self);
@@ -82,7 +85,9 @@ class Policy {
         return policy->place(self, &write);
     }
     // Stream of the signature with this key in the state's table.
-    uint16_t place(uint64_t key) const { return place(context(key), trib_state_find(state.state, key)); }
+    uint16_t place(uint64_t key) const {
+        return place(context(key), trib_state_find(state.state, key));
+    }
 
     void died(trib_attribute_ref attribute, uint64_t age_bytes, uint16_t stream = 0) const {
         trib_death death{};
@@ -104,7 +109,9 @@ class Policy {
         if (policy->tick)
             policy->tick(self, clock_bytes);
     }
-    uint32_t reclusterings() const { return policy->reclusterings ? policy->reclusterings(self) : 0; }
+    uint32_t reclusterings() const {
+        return policy->reclusterings ? policy->reclusterings(self) : 0;
+    }
 
     const trib_policy *policy;
     State &state;

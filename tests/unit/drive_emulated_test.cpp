@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the emulated drive: presets and what overrides them, garbage collection choices, cold data, virtual time.
+// Options of the emulated drive: presets and what overrides them, garbage collection choices, cold
+// data, virtual time.
 #include "support/catch.hpp"
 #include "support/events.hpp"
 
@@ -12,7 +13,9 @@
 
 namespace {
 
-uint16_t relocate_to_zero(void *, uint64_t, uint16_t, uint16_t, bool) { return 0; }
+uint16_t relocate_to_zero(void *, uint64_t, uint16_t, uint16_t, bool) {
+    return 0;
+}
 
 struct Opened {
     explicit Opened(const std::string &text, bool wants_internal = false, uint32_t streams = 4,
@@ -37,7 +40,9 @@ struct Opened {
         drive->stats(self, &s);
         return s;
     }
-    bool says(const std::string &word) const { return sentence.find(word) != std::string::npos; }
+    bool says(const std::string &word) const {
+        return sentence.find(word) != std::string::npos;
+    }
 
     const trib_drive *drive;
     void *self = nullptr;
@@ -68,15 +73,18 @@ TEST_CASE("preset geometries are those of the papers") {
     REQUIRE(dstream.description.over_provisioning_percent == Approx(28).margin(0.2));
     REQUIRE(dstream.description.streams == 16);
     for (const auto &preset : trib_presets)
-        if (std::string(preset.name) == "vstream") { // 360 superblocks of 768 MiB; not opened here: 600 MB of tables
+        if (std::string(preset.name) ==
+            "vstream") { // 360 superblocks of 768 MiB; not opened here: 600 MB of tables
             REQUIRE(preset.superblock_bytes == 4ull * 4 * 2 * 2 * 256 * 3 * 16384);
-            const double physical = double(preset.capacity_bytes) * (1 + preset.over_provisioning_percent / 100);
+            const double physical =
+                double(preset.capacity_bytes) * (1 + preset.over_provisioning_percent / 100);
             REQUIRE(physical / double(preset.superblock_bytes) == Approx(360).margin(0.01));
         }
 }
 
 TEST_CASE("explicit keys override the preset") {
-    Opened d("superblock=1M,preset=small,capacity=32M,op=20,device_streams=2,victim=fifo,gc=shared");
+    Opened d(
+        "superblock=1M,preset=small,capacity=32M,op=20,device_streams=2,victim=fifo,gc=shared");
     REQUIRE(d.code == 0);
     REQUIRE(d.description.capacity_bytes == 32u << 20);
     REQUIRE(d.description.reclaim_unit_bytes == 1u << 20);
@@ -103,7 +111,9 @@ TEST_CASE("garbage collection goes where the options, else the policy, want") {
     REQUIRE(Opened("preset=small,internal=off,gc=twin").says("contradict"));
     REQUIRE(Opened("preset=small,gc=class").code == -EINVAL);
     REQUIRE(Opened("preset=small,gc=class").says("policy"));
-    REQUIRE(std::string(Opened("preset=small,gc=class", false, 4, relocate_to_zero).description.gc) == "class");
+    REQUIRE(
+        std::string(Opened("preset=small,gc=class", false, 4, relocate_to_zero).description.gc) ==
+        "class");
 }
 
 TEST_CASE("bad values are refused with a sentence") {
@@ -111,8 +121,7 @@ TEST_CASE("bad values are refused with a sentence") {
     REQUIRE(preset.code == -EINVAL);
     for (const auto &known : trib_presets)
         REQUIRE(preset.says(known.name));
-    REQUIRE(Opened("gc=nowhere").says(
-        "same|shared|twin|pstream|class|preserve"));
+    REQUIRE(Opened("gc=nowhere").says("same|shared|twin|pstream|class|preserve"));
     REQUIRE(Opened("capacity=1000").code == -EINVAL);
     REQUIRE(Opened("preset=small,capacity=100001").says("4096"));
     REQUIRE(Opened("preset=small,superblock=5000").says("4096"));
@@ -134,7 +143,8 @@ TEST_CASE("cold data fill whole superblocks at the top, out of every count") {
     REQUIRE(d.stats().waf == 0);
     REQUIRE(d.stats().live_pages == cold);
     REQUIRE(d.stats().live_pages_peak == cold);
-    // Overwriting one block for ever costs nothing: the cold superblocks are never worth collecting.
+    // Overwriting one block for ever costs nothing: the cold superblocks are never worth
+    // collecting.
     for (uint64_t i = 0; i < 4 * blocks; i++)
         REQUIRE(d.drive->write(d.self, 0, 1, 0, nullptr) == 0);
     REQUIRE(d.stats().gc_pages == 0);

@@ -27,15 +27,19 @@ std::ostream &operator<<(std::ostream &out, const Io &io) {
 
 class Volume {
   public:
-    explicit Volume(uint64_t blocks, uint32_t window = 0, trib_volume_allocation how = TRIB_ALLOCATE_NEXT_FIT) {
+    explicit Volume(uint64_t blocks, uint32_t window = 0,
+                    trib_volume_allocation how = TRIB_ALLOCATE_NEXT_FIT) {
         const trib_volume_config config{blocks, how, window};
         const trib_volume_sink sink{this, on_write, on_discard, on_read};
         REQUIRE(trib_volume_open(&volume, &config, &sink, nullptr) == 0);
     }
-    ~Volume() { trib_volume_close(volume); }
+    ~Volume() {
+        trib_volume_close(volume);
+    }
 
     int write(uint64_t file, uint64_t offset, uint64_t length, uint64_t signature = 1) {
-        return run(trib_volume_write, TRIB_EVENT_WRITE, file, offset, length, TRIB_CAUSE_NONE, signature);
+        return run(trib_volume_write, TRIB_EVENT_WRITE, file, offset, length, TRIB_CAUSE_NONE,
+                   signature);
     }
     int sync(uint64_t file, uint8_t cause = TRIB_CAUSE_FSYNC, uint64_t offset = 0,
              uint64_t length = TRIB_LENGTH_TO_END) {
@@ -48,21 +52,25 @@ class Volume {
     int read(uint64_t file, uint64_t offset, uint64_t length) {
         return run(trib_volume_read, TRIB_EVENT_READ, file, offset, length, TRIB_CAUSE_NONE, 99);
     }
-    uint64_t at(uint64_t file, uint64_t page) { return trib_volume_lookup(volume, file, page * PAGE); }
+    uint64_t at(uint64_t file, uint64_t page) {
+        return trib_volume_lookup(volume, file, page * PAGE);
+    }
     trib_volume_stats stats() {
         trib_volume_stats s;
         trib_volume_statistics(volume, &s);
         return s;
     }
-    std::vector<Io> take() { return std::exchange(ios, {}); }
+    std::vector<Io> take() {
+        return std::exchange(ios, {});
+    }
 
     trib_volume *volume = nullptr;
     std::vector<Io> ios;
     int sink_error = 0;
 
   private:
-    int run(int (*call)(trib_volume *, const trib_event *), trib_event_kind kind, uint64_t file, uint64_t offset,
-            uint64_t length, uint8_t cause, uint64_t signature) {
+    int run(int (*call)(trib_volume *, const trib_event *), trib_event_kind kind, uint64_t file,
+            uint64_t offset, uint64_t length, uint8_t cause, uint64_t signature) {
         trib_event event{};
         event.kind = kind;
         event.file = file;
@@ -269,7 +277,7 @@ TEST_CASE("windows never cost a block: space runs out exactly when none is free"
             REQUIRE(v.write(file, 0, PAGE) == 0);
         REQUIRE(v.stats().blocks_used == 64);
         REQUIRE(v.write(70, 0, PAGE) == -ENOSPC);
-        REQUIRE(v.stats().files == 64); // the failed one left nothing behind
+        REQUIRE(v.stats().files == 64);    // the failed one left nothing behind
         REQUIRE(v.write(1, 0, PAGE) == 0); // in place still works
         REQUIRE(v.kill(33, 0) == 0);
         REQUIRE(v.write(1, PAGE, PAGE) == 0);
@@ -337,7 +345,8 @@ TEST_CASE("bad ranges are refused and change nothing") {
     Volume v(100);
     REQUIRE(v.write(1, 0, 0) == -EINVAL);
     REQUIRE(v.write(1, UINT64_MAX - 5, 10) == -EINVAL);
-    REQUIRE(v.write(1, 0, TRIB_LENGTH_TO_END) == -ENOSPC); // 2^64 - 1 bytes do not overflow; they do not fit
+    REQUIRE(v.write(1, 0, TRIB_LENGTH_TO_END) ==
+            -ENOSPC); // 2^64 - 1 bytes do not overflow; they do not fit
     REQUIRE(v.kill(1, 5, 0) == -EINVAL);
     REQUIRE(v.kill(1, UINT64_MAX - 5, 10) == -EINVAL);
     REQUIRE(v.sync(1, TRIB_CAUSE_FSYNC, 0, 0) == -EINVAL);

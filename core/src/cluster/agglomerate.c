@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Closest centroids first. Only neighbours can be closest, so that the candidates are the gaps between them, kept in a
- * tournament tree: O(log n) per merge. */
+/* Closest centroids first. Only neighbours can be closest, so that the candidates are the gaps
+ * between them, kept in a tournament tree: O(log n) per merge. */
 #include <math.h>
 #include <string.h>
 
@@ -8,10 +8,11 @@
 
 struct chain {
     const struct trib_sorted *sorted;
-    uint32_t *begin, *end;      /* cluster that begins at distinct value i: [begin[i], end[i]); begin of its last value too */
-    uint32_t leaves;            /* power of two >= distinct values */
-    double *gap;                /* by the first value of the left cluster; INFINITY: no cluster begins here, or none follows */
-    uint32_t *winner;           /* inner nodes 1..leaves - 1: leaf with the smallest gap below */
+    /* A cluster is the distinct values [i, end[i]); begin[end[i] - 1] leads back to i. */
+    uint32_t *begin, *end;
+    uint32_t leaves;  /* power of two >= distinct values */
+    double *gap;      /* behind the cluster at i; INFINITY: none begins here, or none follows */
+    uint32_t *winner; /* inner nodes 1..leaves - 1: leaf with the smallest gap below */
 };
 
 static uint32_t leaf_below(const struct chain *chain, uint32_t node) {
@@ -74,8 +75,8 @@ static void open_chain(struct chain *chain, struct trib_sorted *s) {
         play(chain, node);
 }
 
-uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
-                                  double *centroids) {
+uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *workspace,
+                                  uint32_t *labels, double *centroids) {
     struct trib_sorted sorted;
     struct chain chain;
     trib_sorted_open(&sorted, input, workspace);

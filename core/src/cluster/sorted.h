@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the three methods share: the distinct values in ascending order with prefix sums, carved from the caller's
- * workspace, and the way back from cuts between them to labels. Thread safety: pure. */
+/* What the three methods share: the distinct values in ascending order with prefix sums, carved
+ * from the caller's workspace, and the way back from cuts between them to labels. Thread safety:
+ * pure. */
 #ifndef TRIB_CLUSTER_SORTED_H
 #define TRIB_CLUSTER_SORTED_H
 
@@ -16,7 +17,8 @@ struct trib_sorted {
     uint32_t count;     /* distinct values */
     uint32_t clusters;  /* min(k, distinct values) */
     double origin;      /* the smallest value; sums count from here */
-    /* [i]: over the first i distinct values: weight, weight * x, weight * x^2, with x = value - origin */
+    /* [i]: over the first i distinct values: weight, weight * x, weight * x^2, with x = value -
+     * origin */
     long double *weight, *moment, *square;
     uint32_t *cuts; /* clusters + 1: cluster c is the values [cuts[c], cuts[c + 1]) */
     char *rest;     /* workspace that is left for the method */
@@ -26,9 +28,11 @@ struct trib_sorted {
 void *trib_sorted_carve(char **workspace, size_t bytes);
 /* Workspace that trib_sorted_open takes for n values, k clusters. */
 size_t trib_sorted_bytes(uint32_t count, uint32_t clusters);
-void trib_sorted_open(struct trib_sorted *sorted, const struct trib_cluster_input *input, void *workspace);
+void trib_sorted_open(struct trib_sorted *sorted, const struct trib_cluster_input *input,
+                      void *workspace);
 
-/* Sum of squared distances to the mean, and the mean, of the distinct values [first, last), first < last. */
+/* Sum of squared distances to the mean, and the mean, of the distinct values [first, last), first <
+ * last. */
 long double trib_sorted_cost(const struct trib_sorted *sorted, uint32_t first, uint32_t last);
 double trib_sorted_mean(const struct trib_sorted *sorted, uint32_t first, uint32_t last);
 

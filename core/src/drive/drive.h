@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drive seam: who takes the write. One file per back-end; registry.c is the only list. A drive never sees a policy;
- * garbage collection of an emulated one asks through a callback. Calls come from one thread at a time. */
+/* The drive seam: who takes the write. One file per back-end; registry.c is the only list. A drive
+ * never sees a policy; garbage collection of an emulated one asks through a callback. Calls come
+ * from one thread at a time. */
 #ifndef TRIB_DRIVE_DRIVE_H
 #define TRIB_DRIVE_DRIVE_H
 
@@ -14,37 +15,40 @@
 TRIB_C_BEGIN
 
 /* Destination (internal stream number) of a page under collection; see flash.h. */
-typedef uint16_t trib_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class, bool internal);
+typedef uint16_t trib_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
+                                  bool internal);
 
 struct trib_drive_env {
-    uint32_t streams;      /* streams wanted besides S0; a drive with fewer maps the rest to S0 and counts them */
-    bool wants_internal;   /* the policy's default: twins for garbage collection */
+    uint32_t streams;    /* streams wanted besides S0; a drive with fewer maps the rest to S0 and
+                            counts them */
+    bool wants_internal; /* the policy's default: twins for garbage collection */
     trib_relocate_fn *relocate; /* may be NULL */
     void *relocate_arg;
 };
 
 struct trib_drive_description {
     char name[32];
-    uint64_t capacity_bytes;     /* exported */
-    uint64_t usable_blocks;      /* blocks 0.. that a volume may allocate; the rest is cold data of the drive's own */
+    uint64_t capacity_bytes; /* exported */
+    uint64_t usable_blocks;  /* blocks 0.. that a volume may allocate; the rest is cold data of the
+                                drive's own */
     uint64_t reclaim_unit_bytes; /* erased together */
     uint64_t reclaim_units;      /* physical */
     uint32_t streams;            /* besides S0, as granted */
     uint64_t physical_bytes;
     double over_provisioning_percent;
     char gc[16], victim[16]; /* names of the emulated drive's choices; "" elsewhere */
-    uint8_t level; /* enum trib_placement_level */
+    uint8_t level;           /* enum trib_placement_level */
     char evidence[128];
 };
 
 struct trib_drive_stats {
     uint64_t host_pages, gc_pages, metadata_pages, erases, discarded_pages, read_pages;
-    uint64_t streams_remapped;  /* pages written to streams that the drive does not have */
-    uint32_t streams_used;      /* external streams that ever got a write */
-    uint32_t open_units_peak;   /* superblocks open at once, at most */
+    uint64_t streams_remapped; /* pages written to streams that the drive does not have */
+    uint32_t streams_used;     /* external streams that ever got a write */
+    uint32_t open_units_peak;  /* superblocks open at once, at most */
     uint64_t live_pages, live_pages_peak; /* valid now, and at most */
-    double waf;                 /* 0 = unknown */
-    double virtual_seconds;     /* latency model; 0 = off */
+    double waf;                           /* 0 = unknown */
+    double virtual_seconds;               /* latency model; 0 = off */
 };
 
 struct trib_drive {
@@ -55,7 +59,8 @@ struct trib_drive {
     int (*open)(void **self, const struct trib_drive_env *env, struct trib_options *options,
                 struct trib_error *error);
     int (*close)(void *self);
-    /* lba, blocks in TRIB_BLOCK_BYTES; data may be NULL (shadow). 0, -EINVAL (range), -ENOSPC, -EIO. */
+    /* lba, blocks in TRIB_BLOCK_BYTES; data may be NULL (shadow). 0, -EINVAL (range), -ENOSPC,
+     * -EIO. */
     int (*write)(void *self, uint64_t lba, uint32_t blocks, uint16_t stream, const void *data);
     int (*discard)(void *self, uint64_t lba, uint64_t blocks);
     /* data may be NULL (time only); blocks never written read as zeros. */

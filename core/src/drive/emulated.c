@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulated multi-stream drive: options -> flash model, plus contents where they are wanted. Every write reaches the
- * model first: a refused range must not change contents. */
+/* The emulated multi-stream drive: options -> flash model, plus contents where they are wanted.
+ * Every write reaches the model first: a refused range must not change contents. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "drive/store.h"
 #include "flash/flash.h"
 
-#define GC_CHOICES     "same|shared|twin|pstream|class|preserve"
-#define VICTIM_CHOICES "greedy|cost-benefit|fifo|d-choices|spare-quota"
-#define NOT_GIVEN      (-1)
+#define GC_CHOICES      "same|shared|twin|pstream|class|preserve"
+#define VICTIM_CHOICES  "greedy|cost-benefit|fifo|d-choices|spare-quota"
+#define NOT_GIVEN       (-1)
 #define FILL_STEP_PAGES (1u << 20)
 
 enum internal_choice { INTERNAL_AUTO = 0, INTERNAL_OFF = 1, INTERNAL_TWIN = 2 };
@@ -30,33 +30,39 @@ struct settings {
     char data[TRIB_OPTION_TEXT_MAX];
 };
 
-#define FIELD(name) offsetof(struct settings, name)
+#define FIELD(name)  offsetof(struct settings, name)
 #define TIMING(name) offsetof(struct settings, timing.name)
 
 /* Keys without a fallback default to the preset's figure. */
+/* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "preset", .type = TRIB_OPTION_ENUM, .offset = FIELD(preset), .fallback = "default",
      .choices = TRIB_PRESET_CHOICES, .help = "geometry to start from (docs/drives.md)"},
-    {.key = "capacity", .type = TRIB_OPTION_SIZE, .offset = FIELD(capacity_bytes), .minimum = TRIB_BLOCK_BYTES,
-     .maximum = 17592186040320.0, .help = "exported bytes, a multiple of 4 KiB [preset]"},
-    {.key = "op", .type = TRIB_OPTION_PERCENT, .offset = FIELD(over_provisioning_percent), .minimum = 0.1,
-     .maximum = 1000, .help = "over-provisioning: physical / exported - 1, percent [preset]"},
-    {.key = "superblock", .type = TRIB_OPTION_SIZE, .offset = FIELD(superblock_bytes), .minimum = TRIB_BLOCK_BYTES,
-     .maximum = 1099511627776.0, .help = "bytes erased together [preset]"},
-    {.key = "device_streams", .type = TRIB_OPTION_U32, .offset = FIELD(device_streams), .minimum = 0, .maximum = 1023,
-     .help = "streams besides S0 that the drive has [preset]"},
+    {.key = "capacity", .type = TRIB_OPTION_SIZE, .offset = FIELD(capacity_bytes),
+     .minimum = TRIB_BLOCK_BYTES, .maximum = 17592186040320.0,
+     .help = "exported bytes, a multiple of 4 KiB [preset]"},
+    {.key = "op", .type = TRIB_OPTION_PERCENT, .offset = FIELD(over_provisioning_percent),
+     .minimum = 0.1, .maximum = 1000,
+     .help = "over-provisioning: physical / exported - 1, percent [preset]"},
+    {.key = "superblock", .type = TRIB_OPTION_SIZE, .offset = FIELD(superblock_bytes),
+     .minimum = TRIB_BLOCK_BYTES, .maximum = 1099511627776.0,
+     .help = "bytes erased together [preset]"},
+    {.key = "device_streams", .type = TRIB_OPTION_U32, .offset = FIELD(device_streams),
+     .minimum = 0, .maximum = 1023, .help = "streams besides S0 that the drive has [preset]"},
     {.key = "gc", .type = TRIB_OPTION_ENUM, .offset = FIELD(gc), .choices = GC_CHOICES,
      .help = "where garbage collection puts survivors [same, or twin with internal streams]"},
     {.key = "internal", .type = TRIB_OPTION_ENUM, .offset = FIELD(internal), .fallback = "auto",
-     .choices = "auto|off|twin", .help = "internal streams (FAST'19 section 4); auto: as the policy wants"},
-    {.key = "internal_streams", .type = TRIB_OPTION_U32, .offset = FIELD(internal_streams), .minimum = 1,
-     .maximum = 1024, .help = "for gc=pstream and class [streams + 1]"},
+     .choices = "auto|off|twin",
+     .help = "internal streams (FAST'19 section 4); auto: as the policy wants"},
+    {.key = "internal_streams", .type = TRIB_OPTION_U32, .offset = FIELD(internal_streams),
+     .minimum = 1, .maximum = 1024, .help = "for gc=pstream and class [streams + 1]"},
     {.key = "victim", .type = TRIB_OPTION_ENUM, .offset = FIELD(victim), .fallback = "greedy",
      .choices = VICTIM_CHOICES, .help = "which superblock is collected"},
-    {.key = "choices", .type = TRIB_OPTION_U32, .offset = FIELD(victim_choices), .fallback = "10", .minimum = 2,
-     .maximum = 65536, .help = "d of victim=d-choices"},
-    {.key = "cold", .type = TRIB_OPTION_PERCENT, .offset = FIELD(cold_percent), .fallback = "0", .minimum = 0,
-     .maximum = 99, .help = "percent of the capacity filled at open with data that never die"},
+    {.key = "choices", .type = TRIB_OPTION_U32, .offset = FIELD(victim_choices), .fallback = "10",
+     .minimum = 2, .maximum = 65536, .help = "d of victim=d-choices"},
+    {.key = "cold", .type = TRIB_OPTION_PERCENT, .offset = FIELD(cold_percent), .fallback = "0",
+     .minimum = 0, .maximum = 99,
+     .help = "percent of the capacity filled at open with data that never die"},
     {.key = "seed", .type = TRIB_OPTION_U64, .offset = FIELD(seed), .fallback = "1",
      .help = "of random victims; the same seed gives the same run"},
     {.key = "births", .type = TRIB_OPTION_BOOL, .offset = FIELD(births), .fallback = "off",
@@ -65,24 +71,25 @@ static const struct trib_option_spec options[] = {
      .help = "contents: none, memory, or file:PATH (sparse; kept)"},
     {.key = "latency", .type = TRIB_OPTION_BOOL, .offset = FIELD(latency), .fallback = "off",
      .help = "virtual time, which gives IOPS"},
-    {.key = "channels", .type = TRIB_OPTION_U32, .offset = TIMING(channels), .minimum = 1, .maximum = 256,
-     .help = "latency model [preset]"},
-    {.key = "dies", .type = TRIB_OPTION_U32, .offset = TIMING(dies_per_channel), .minimum = 1, .maximum = 256,
-     .help = "dies per channel [preset]"},
-    {.key = "read_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(read_us), .minimum = 0, .maximum = 1e6,
-     .help = "NAND page read, microseconds [preset]"},
-    {.key = "program_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(program_us), .minimum = 0, .maximum = 1e6,
-     .help = "program of program_pages on a die, microseconds [preset]"},
-    {.key = "erase_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(erase_us), .minimum = 0, .maximum = 1e6,
-     .help = "block erase, microseconds [preset]"},
-    {.key = "channel_mbps", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(channel_mb_per_s), .minimum = 1,
-     .maximum = 1e6, .help = "channel rate, MB/s [preset]"},
-    {.key = "program_pages", .type = TRIB_OPTION_U32, .offset = TIMING(pages_per_program), .minimum = 1,
-     .maximum = 65536, .help = "logical pages programmed at once on a die [preset]"},
-    {.key = "queue_depth", .type = TRIB_OPTION_U32, .offset = TIMING(queue_depth), .minimum = 1, .maximum = 65536,
-     .help = "host commands in flight [preset]"},
+    {.key = "channels", .type = TRIB_OPTION_U32, .offset = TIMING(channels), .minimum = 1,
+     .maximum = 256, .help = "latency model [preset]"},
+    {.key = "dies", .type = TRIB_OPTION_U32, .offset = TIMING(dies_per_channel), .minimum = 1,
+     .maximum = 256, .help = "dies per channel [preset]"},
+    {.key = "read_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(read_us), .minimum = 0,
+     .maximum = 1e6, .help = "NAND page read, microseconds [preset]"},
+    {.key = "program_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(program_us), .minimum = 0,
+     .maximum = 1e6, .help = "program of program_pages on a die, microseconds [preset]"},
+    {.key = "erase_us", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(erase_us), .minimum = 0,
+     .maximum = 1e6, .help = "block erase, microseconds [preset]"},
+    {.key = "channel_mbps", .type = TRIB_OPTION_DOUBLE, .offset = TIMING(channel_mb_per_s),
+     .minimum = 1, .maximum = 1e6, .help = "channel rate, MB/s [preset]"},
+    {.key = "program_pages", .type = TRIB_OPTION_U32, .offset = TIMING(pages_per_program),
+     .minimum = 1, .maximum = 65536, .help = "logical pages programmed at once on a die [preset]"},
+    {.key = "queue_depth", .type = TRIB_OPTION_U32, .offset = TIMING(queue_depth), .minimum = 1,
+     .maximum = 65536, .help = "host commands in flight [preset]"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 struct emulated {
     struct trib_flash *flash;
@@ -93,7 +100,8 @@ struct emulated {
 };
 
 /* The first option alone, then the rest over the figures of the preset it names. */
-static int take_options(struct settings *out, struct trib_options *given, struct trib_error *error) {
+static int take_options(struct settings *out, struct trib_options *given,
+                        struct trib_error *error) {
     const struct trib_option_spec first[] = {options[0], TRIB_OPTIONS_END};
     struct settings s = {.gc = NOT_GIVEN};
     int code = trib_options_take(given, first, &s, error);
@@ -111,16 +119,20 @@ static int take_options(struct settings *out, struct trib_options *given, struct
     return code;
 }
 
-static int choose_gc(const struct settings *s, const struct trib_drive_env *env, struct trib_error *error) {
-    bool twins = s->internal == INTERNAL_TWIN || (s->internal == INTERNAL_AUTO && env->wants_internal);
+static int choose_gc(const struct settings *s, const struct trib_drive_env *env,
+                     struct trib_error *error) {
+    bool twins =
+        s->internal == INTERNAL_TWIN || (s->internal == INTERNAL_AUTO && env->wants_internal);
     if (s->gc == NOT_GIVEN)
         return twins ? TRIB_GC_TWIN : TRIB_GC_SAME;
     if ((s->internal == INTERNAL_TWIN && s->gc != TRIB_GC_TWIN) ||
         (s->internal == INTERNAL_OFF && s->gc == TRIB_GC_TWIN))
-        return trib_fail(error, -EINVAL, "options 'gc' and 'internal' contradict each other; give one of them");
-    if ((s->gc == TRIB_GC_PSTREAM || s->gc == TRIB_GC_CLASS) && !env->relocate)
         return trib_fail(error, -EINVAL,
-                         "option 'gc': pstream and class need a policy that places what is collected");
+                         "options 'gc' and 'internal' contradict each other; give one of them");
+    if ((s->gc == TRIB_GC_PSTREAM || s->gc == TRIB_GC_CLASS) && !env->relocate)
+        return trib_fail(
+            error, -EINVAL,
+            "option 'gc': pstream and class need a policy that places what is collected");
     return s->gc;
 }
 
@@ -134,8 +146,8 @@ static int check_sizes(const struct settings *s, struct trib_error *error) {
     return 0;
 }
 
-static int configure(struct trib_flash_config *out, const struct settings *s, const struct trib_drive_env *env,
-                     struct trib_error *error) {
+static int configure(struct trib_flash_config *out, const struct settings *s,
+                     const struct trib_drive_env *env, struct trib_error *error) {
     int gc = choose_gc(s, env, error);
     if (gc < 0)
         return gc;
@@ -162,14 +174,16 @@ static int configure(struct trib_flash_config *out, const struct settings *s, co
     return 0;
 }
 
-/* Cold data lie at the top of the address range and fill whole superblocks, so that no later write shares one with
- * them. */
+/* Cold data lie at the top of the address range and fill whole superblocks, so that no later write
+ * shares one with them. */
 static int fill_cold(struct emulated *drive, double percent, struct trib_error *error) {
     uint64_t end = drive->config.logical_pages, unit = drive->config.superblock_pages;
     uint64_t pages = (uint64_t)((double)end * percent / 100 / (double)unit + 0.5) * unit;
     if (percent > 0 && (!pages || pages >= end))
-        return trib_fail(error, -EINVAL, "option 'cold': %.3g %% of this drive is no whole number of superblocks "
-                         "between one and all", percent);
+        return trib_fail(error, -EINVAL,
+                         "option 'cold': %.3g %% of this drive is no whole number of superblocks "
+                         "between one and all",
+                         percent);
     drive->usable_blocks = end - pages;
     for (uint64_t lba = drive->usable_blocks; lba < end; lba += FILL_STEP_PAGES) {
         uint32_t step = end - lba < FILL_STEP_PAGES ? (uint32_t)(end - lba) : FILL_STEP_PAGES;
@@ -222,7 +236,8 @@ static bool is_beyond(const struct emulated *drive, uint64_t lba, uint64_t block
     return !blocks || lba >= end || blocks > end - lba;
 }
 
-static int emulated_write(void *self, uint64_t lba, uint32_t blocks, uint16_t stream, const void *data) {
+static int emulated_write(void *self, uint64_t lba, uint32_t blocks, uint16_t stream,
+                          const void *data) {
     struct emulated *drive = self;
     int code = trib_flash_write(drive->flash, lba, blocks, stream);
     return !code && data ? trib_store_write(&drive->store, lba, blocks, data) : code;
@@ -285,7 +300,8 @@ static void emulated_stats(void *self, struct trib_drive_stats *out) {
     const struct trib_flash_stats *start = &drive->at_start;
     trib_flash_statistics(drive->flash, &now);
     note_peak(drive, &now);
-    uint64_t host_pages = now.host_pages - start->host_pages, gc_pages = now.gc_pages - start->gc_pages;
+    uint64_t host_pages = now.host_pages - start->host_pages,
+             gc_pages = now.gc_pages - start->gc_pages;
     *out = (struct trib_drive_stats){
         .host_pages = host_pages,
         .gc_pages = gc_pages,

@@ -9,7 +9,7 @@ TRIB_C_BEGIN
 
 struct trib_preset {
     const char *name;
-    const char *summary; /* with the source */
+    const char *summary;     /* with the source */
     uint64_t capacity_bytes; /* exported */
     double over_provisioning_percent;
     uint64_t superblock_bytes;

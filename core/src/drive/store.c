@@ -47,12 +47,14 @@ static int open_file(struct trib_store *store, const char *path, struct trib_err
     }
     close(fd);
     if (code == -EEXIST)
-        return trib_fail(error, code, "option 'data': %s is no regular file of %llu bytes; not touched",
-                         path, (unsigned long long)bytes);
+        return trib_fail(error, code,
+                         "option 'data': %s is no regular file of %llu bytes; not touched", path,
+                         (unsigned long long)bytes);
     return trib_fail(error, code, "option 'data': %s: %s", path, strerror(-code));
 }
 
-int trib_store_open(struct trib_store *store, const char *where, uint64_t blocks, struct trib_error *error) {
+int trib_store_open(struct trib_store *store, const char *where, uint64_t blocks,
+                    struct trib_error *error) {
     struct trib_store opened = {.fd = -1, .blocks = blocks};
     int code = 0;
     if (!strcmp(where, "memory"))
@@ -60,7 +62,8 @@ int trib_store_open(struct trib_store *store, const char *where, uint64_t blocks
     else if (!strncmp(where, FILE_PREFIX, strlen(FILE_PREFIX)) && where[strlen(FILE_PREFIX)])
         code = open_file(&opened, where + strlen(FILE_PREFIX), error);
     else if (strcmp(where, "none"))
-        code = trib_fail(error, -EINVAL, "option 'data': '%s' is not one of none|memory|file:PATH", where);
+        code = trib_fail(error, -EINVAL, "option 'data': '%s' is not one of none|memory|file:PATH",
+                         where);
     if (!code)
         *store = opened;
     return code;
@@ -125,7 +128,8 @@ static int zero_file(int fd, uint64_t lba, uint64_t blocks) {
     static const uint8_t zeros[16 * TRIB_BLOCK_BYTES];
     for (uint64_t done = 0; done < blocks;) {
         uint64_t step = blocks - done < 16 ? blocks - done : 16;
-        int code = write_file(fd, zeros, step * TRIB_BLOCK_BYTES, (off_t)((lba + done) * TRIB_BLOCK_BYTES));
+        int code = write_file(fd, zeros, step * TRIB_BLOCK_BYTES,
+                              (off_t)((lba + done) * TRIB_BLOCK_BYTES));
         if (code)
             return code;
         done += step;
@@ -140,7 +144,8 @@ int trib_store_discard(struct trib_store *store, uint64_t lba, uint64_t blocks) 
         memset(store->memory + offset, 0, length_bytes);
     if (store->fd < 0)
         return 0;
-    if (!fallocate(store->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length_bytes))
+    if (!fallocate(store->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                   (off_t)length_bytes))
         return 0;
     return errno == EOPNOTSUPP || errno == ENOSYS ? zero_file(store->fd, lba, blocks) : -errno;
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paper       ManualStream (Kang et al., HotStorage'14; Yang et al.'s RocksDB streams; FAST'19 section 6.1): a person who
- *             knows RocksDB gives each kind of data a stream.
+/* Paper       ManualStream (Kang et al., HotStorage'14; Yang et al.'s RocksDB streams; FAST'19
+ *             section 6.1): a person who knows RocksDB gives each kind of data a stream.
  * Idea        File kind and LSM level -> stream, by a table. Option `map`:
  *             level  S1 WAL, S2 L0, S3 L1, S4 L2, S5 L3, S6 L4 and deeper
- *             hs8    S1 WAL, S2 MANIFEST, S3 L0, S4 L1, S5 L2, S6 L3, S7 deeper (HotStorage'18 counts from the memtable)
+ *             hs8    S1 WAL, S2 MANIFEST, S3 L0, S4 L1, S5 L2, S6 L3, S7 deeper
  *             3way   S1 WAL, S2 MANIFEST, S3 table files
  *             hint   write hint - 1
- *             Everything else is S0, table files of unknown level too.
+ *             Everything else is S0; by level, so are table files of unknown level.
  * Uses        File kind, level (map=level and hs8), write hint (map=hint).
- * Constants   level: ours, after FAST'19 Fig. 2, where gains end at six streams. hs8 and 3way: the HotStorage'18 emulator;
- *             its two free numbers (2 and 7) given to MANIFEST and deeper levels by us.
- * Deviations  FAST'19 gives no table. A drive with too few streams gets them in turn: S1 again after the last.
+ * Constants   level: ours, after FAST'19 Fig. 2, where gains end at six streams. hs8 and 3way: the
+ *             HotStorage'18 emulator, which counts levels from the memtable; its two free numbers
+ *             (2 and 7) given to MANIFEST and deeper levels by us.
+ * Deviations  FAST'19 gives no table. A drive with too few streams gets them in turn: S1 again
+ *             after the last.
  * Cost        Two table look-ups per write. */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +35,12 @@ enum { MAP_COUNT = 4 };
 static const struct map maps[MAP_COUNT] = {
     {.name = "level", .wal = 1, .by_level = {2, 3, 4, 5, 6}, .streams = 6},
     {.name = "hs8", .wal = 1, .manifest = 2, .by_level = {3, 4, 5, 6, 7}, .streams = 7},
-    {.name = "3way", .wal = 1, .manifest = 2, .by_level = {3, 3, 3, 3, 3}, .table = 3, .streams = 3},
+    {.name = "3way",
+     .wal = 1,
+     .manifest = 2,
+     .by_level = {3, 3, 3, 3, 3},
+     .table = 3,
+     .streams = 3},
     {.name = "hint", .by_hint = true, .streams = 4},
 };
 
@@ -46,11 +53,14 @@ struct settings {
     int map;
 };
 
+/* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "map", .fallback = "level", .type = TRIB_OPTION_ENUM, .choices = MAP_CHOICES,
-     .offset = offsetof(struct settings, map), .help = "table of streams for RocksDB (docs/policies.md)"},
+     .offset = offsetof(struct settings, map),
+     .help = "table of streams for RocksDB (docs/policies.md)"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 static int manual_open(void **self, const struct trib_policy_env *env, struct trib_options *given,
                        struct trib_error *error) {
@@ -63,7 +73,8 @@ static int manual_open(void **self, const struct trib_policy_env *env, struct tr
         return trib_fail(error, -ENOMEM, "manual: out of memory");
     *manual = (struct manual){&maps[settings.map], env->streams};
     if (env->streams < manual->map->streams)
-        trib_log(TRIB_LOG_WARNING, "manual: map=%s wants %u streams, the drive has %u: they are shared",
+        trib_log(TRIB_LOG_WARNING,
+                 "manual: map=%s wants %u streams, the drive has %u: they are shared",
                  manual->map->name, manual->map->streams, env->streams);
     *self = manual;
     return 0;

@@ -3,8 +3,8 @@
  * Idea        Everything in S0.
  * Uses        Nothing.
  * Constants   None.
- * Deviations  None. With internal streams (internal=twin) it is FAST'19's "Baseline with internal streams".
- * Cost        None. */
+ * Deviations  None. With internal streams (internal=twin) it is FAST'19's "Baseline with internal
+ * streams". Cost        None. */
 #include "policy/policies.h"
 
 static const struct trib_option_spec options[] = {TRIB_OPTIONS_END};

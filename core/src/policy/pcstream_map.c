@@ -10,19 +10,22 @@
 #include "cluster/cluster.h"
 #include "lifetime/estimate.h"
 
-/* Unit of the paper's clock; clustering does not care for the unit, log distance for what is near zero. */
+/* Unit of the paper's clock; clustering does not care for the unit, log distance for what is near
+ * zero. */
 #define WRITE_UNIT_BYTES 4096.0
 /* The HotStorage'18 emulator gives a stream after 500 writes; rows count bytes, so 500 pages. */
-#define FIRSTCOME_BYTES (500ull * 4096)
+#define FIRSTCOME_BYTES     (500ull * 4096)
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define LOAD(field)         atomic_load_explicit(&(field), memory_order_relaxed)
 #define STORE(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
-int trib_pcstream_map_open(struct trib_pcstream_map *map, const struct trib_pcstream_settings *settings,
+int trib_pcstream_map_open(struct trib_pcstream_map *map,
+                           const struct trib_pcstream_settings *settings,
                            const struct trib_policy_env *env) {
     uint32_t rows = trib_state_attribute_capacity(env->state);
     *map = (struct trib_pcstream_map){.settings = *settings, .state = env->state};
-    map->streams = env->streams < TRIB_PCSTREAM_STREAMS_MAX ? env->streams : TRIB_PCSTREAM_STREAMS_MAX;
+    map->streams =
+        env->streams < TRIB_PCSTREAM_STREAMS_MAX ? env->streams : TRIB_PCSTREAM_STREAMS_MAX;
     map->entries = malloc(rows * sizeof *map->entries);
     map->values = malloc(rows * sizeof *map->values);
     map->labels = malloc(rows * sizeof *map->labels);
@@ -49,10 +52,12 @@ static bool has_samples(const struct trib_pcstream_map *map, const struct trib_a
 
 static double lifetime_of(const struct trib_pcstream_map *map, const struct trib_attribute *row,
                           uint64_t clock_bytes) {
-    return map->settings.censored ? trib_estimate_effective(row, clock_bytes) : LOAD(row->lifetime_mean);
+    return map->settings.censored ? trib_estimate_effective(row, clock_bytes)
+                                  : LOAD(row->lifetime_mean);
 }
 
-static void add_entry(struct trib_pcstream_map *map, struct trib_attribute *row, double lifetime_bytes) {
+static void add_entry(struct trib_pcstream_map *map, struct trib_attribute *row,
+                      double lifetime_bytes) {
     map->entries[map->count++] = (struct trib_pcstream_entry){row, lifetime_bytes};
 }
 
@@ -62,9 +67,9 @@ static struct trib_attribute *next_row(const struct trib_pcstream_map *map, uint
     return *cursor ? trib_state_attribute(map->state, ref) : NULL;
 }
 
-/* Signatures with enough deaths; with censoring also those that hardly see any, once their live data have outlived the
- * mean of every other: they belong with the longest, whatever they come to. Younger ones stay unknown: their age says
- * nothing yet. */
+/* Signatures with enough deaths; with censoring also those that hardly see any, once their live
+ * data have outlived the mean of every other: they belong with the longest, whatever they come to.
+ * Younger ones stay unknown: their age says nothing yet. */
 static void collect(struct trib_pcstream_map *map, uint64_t clock_bytes) {
     double longest = 0;
     struct trib_attribute *row;
@@ -107,7 +112,8 @@ static int by_lifetime(const void *a, const void *b) {
 
 /* Labels 0.. ascending by lifetime; returns how many. */
 static uint32_t cluster(struct trib_pcstream_map *map) {
-    static uint32_t (*const methods[])(const struct trib_cluster_input *, void *, uint32_t *, double *) = {
+    static uint32_t (*const methods[])(const struct trib_cluster_input *, void *, uint32_t *,
+                                       double *) = {
         [TRIB_PCSTREAM_EXACT] = trib_cluster_exact,
         [TRIB_PCSTREAM_LLOYD] = trib_cluster_lloyd,
         [TRIB_PCSTREAM_AGGLOMERATIVE] = trib_cluster_agglomerate,
@@ -120,14 +126,15 @@ static uint32_t cluster(struct trib_pcstream_map *map) {
     }
     for (uint32_t i = 0; i < map->count; i++) {
         double lifetime = map->entries[i].lifetime_bytes / WRITE_UNIT_BYTES;
-        map->values[i] = map->settings.distance == TRIB_PCSTREAM_LOG ? log2(1 + lifetime) : lifetime;
+        map->values[i] =
+            map->settings.distance == TRIB_PCSTREAM_LOG ? log2(1 + lifetime) : lifetime;
     }
     struct trib_cluster_input input = {map->values, NULL, map->count, map->streams};
     return methods[map->settings.clustering](&input, map->workspace, map->labels, map->centroids);
 }
 
-/* Stream of each label so that many signatures keep theirs: the largest overlap first, ties to the smaller label, then
- * the smaller stream; labels that are left take the streams that are left. */
+/* Stream of each label so that many signatures keep theirs: the largest overlap first, ties to the
+ * smaller label, then the smaller stream; labels that are left take the streams that are left. */
 static void match_overlap(const struct trib_pcstream_map *map, uint32_t used, uint16_t *stream_of) {
     uint32_t overlap[TRIB_PCSTREAM_STREAMS_MAX][TRIB_PCSTREAM_STREAMS_MAX + 1] = {{0}};
     bool taken[TRIB_PCSTREAM_STREAMS_MAX + 1] = {false};
@@ -143,7 +150,8 @@ static void match_overlap(const struct trib_pcstream_map *map, uint32_t used, ui
             uint32_t label = cell / map->streams, stream = 1 + cell % map->streams;
             if (stream_of[label] || taken[stream])
                 continue;
-            if (best_label == UINT32_MAX || overlap[label][stream] > overlap[best_label][best_stream]) {
+            if (best_label == UINT32_MAX ||
+                overlap[label][stream] > overlap[best_label][best_stream]) {
                 best_label = label;
                 best_stream = stream;
             }
@@ -168,7 +176,8 @@ static void recluster(struct trib_pcstream_map *map) {
     map->reclusterings++;
 }
 
-/* The HotStorage'18 emulator's rule: no lifetimes at all. Signatures that come when no number is left stay in S0. */
+/* The HotStorage'18 emulator's rule: no lifetimes at all. Signatures that come when no number is
+ * left stay in S0. */
 static void deal_first_come(struct trib_pcstream_map *map) {
     struct trib_attribute *row;
     for (uint32_t cursor = 0; (row = next_row(map, &cursor));)

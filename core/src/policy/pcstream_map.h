@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PC2Stream of PCStream (FAST'19 section 5.3): when to deal streams to signatures anew, and how. Reads lifetimes from the
- * attribute table and writes streams into it. Thread safety: the caller holds trib_state_lock; readers of the streams
- * need no lock. Memory is allocated at open. */
+/* PC2Stream of PCStream (FAST'19 section 5.3): when to deal streams to signatures anew, and how.
+ * Reads lifetimes from the attribute table and writes streams into it. Thread safety: the caller
+ * holds trib_state_lock; readers of the streams need no lock. Memory is allocated at open. */
 #ifndef TRIB_POLICY_PCSTREAM_MAP_H
 #define TRIB_POLICY_PCSTREAM_MAP_H
 
@@ -45,7 +45,8 @@ struct trib_pcstream_map {
     void *workspace;
 };
 
-int trib_pcstream_map_open(struct trib_pcstream_map *map, const struct trib_pcstream_settings *settings,
+int trib_pcstream_map_open(struct trib_pcstream_map *map,
+                           const struct trib_pcstream_settings *settings,
                            const struct trib_policy_env *env); /* 0 or -ENOMEM */
 void trib_pcstream_map_close(struct trib_pcstream_map *map);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy seam: who decides the stream. One file per policy; registry.c is the only list. A policy never sees a
- * drive; it meets one in pipeline.c. Six functions; open, died, relocate and tick run on the maintenance thread (or the
- * replayer) under trib_state_lock; place may run on any thread, takes no lock, never allocates and cannot fail. */
+/* The policy seam: who decides the stream. One file per policy; registry.c is the only list. A
+ * policy never sees a drive; it meets one in pipeline.c. Six functions; open, died, relocate and
+ * tick run on the maintenance thread (or the replayer) under trib_state_lock; place may run on any
+ * thread, takes no lock, never allocates and cannot fail. */
 #ifndef TRIB_POLICY_POLICY_H
 #define TRIB_POLICY_POLICY_H
 
@@ -13,7 +14,7 @@
 
 TRIB_C_BEGIN
 
-/* What a policy cannot work without; the pipeline refuses a trace that lacks it with a sentence. */
+/* What a policy relies on. `trib compare` says so when a trace lacks it. */
 enum trib_policy_needs {
     TRIB_NEEDS_SIGNATURE = 1u << 0,
     TRIB_NEEDS_HINT = 1u << 1,
@@ -34,7 +35,7 @@ struct trib_placement {
     trib_attribute_ref attribute; /* row of the salted signature, 0 = none */
     uint32_t thread;
     uint64_t file, offset_bytes, length_bytes;
-    uint64_t lba;         /* TRIB_LBA_UNKNOWN unless the policy needs it */
+    uint64_t lba; /* TRIB_LBA_UNKNOWN unless the policy needs it */
     uint64_t clock_bytes;
 };
 
@@ -51,17 +52,20 @@ struct trib_policy {
     const char *name;
     const char *summary; /* one line, <= 60 columns */
     const struct trib_option_spec *options;
-    uint32_t needs; /* enum trib_policy_needs */
+    uint32_t needs;      /* enum trib_policy_needs */
     bool wants_internal; /* defaults to gc=twin */
 
     int (*open)(void **self, const struct trib_policy_env *env, struct trib_options *options,
                 struct trib_error *error);
     void (*close)(void *self);
-    uint16_t (*place)(void *self, const struct trib_placement *write);          /* 0..m */
-    void (*died)(void *self, const struct trib_death *death);                   /* may be NULL */
-    uint16_t (*relocate)(void *self, const struct trib_relocation *page);       /* gc=class|pstream; may be NULL */
-    void (*tick)(void *self, uint64_t clock_bytes); /* cheap when nothing is due; called after every event; or NULL */
-    /* Status, not part of the six: how often streams were dealt anew. A policy that never does so leaves it NULL. */
+    uint16_t (*place)(void *self, const struct trib_placement *write); /* 0..m */
+    void (*died)(void *self, const struct trib_death *death);          /* may be NULL */
+    /* Internal stream of a survivor, for gc=class and gc=pstream; may be NULL. */
+    uint16_t (*relocate)(void *self, const struct trib_relocation *page);
+    /* Called after every write: cheap when nothing is due; may be NULL. */
+    void (*tick)(void *self, uint64_t clock_bytes);
+    /* Status, not part of the six: how often streams were dealt anew. A policy that never does so
+     * leaves it NULL. */
     uint32_t (*reclusterings)(void *self);
 };
 

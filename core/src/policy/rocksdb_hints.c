@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paper       None: what a stock RocksDB got from a stock Linux 4.13 to 5.17 and a multi-stream drive.
- * Idea        RocksDB sets a write-life hint per file: WAL SHORT; level style: L0 and the base level MEDIUM, the next
- *             LONG, deeper EXTREME. The NVMe driver made streams of hints: NOT_SET and NONE S0, else stream hint - 1.
+/* Paper       None: what a stock RocksDB got from a stock Linux 4.13 to 5.17 and a multi-stream
+ *             drive.
+ * Idea        RocksDB sets a write-life hint per file: WAL SHORT; level style: L0 and the base
+ *             level MEDIUM, the next LONG, deeper EXTREME. The NVMe driver made streams of hints:
+ *             NOT_SET and NONE S0, else stream hint - 1.
  * Uses        Write hint.
  * Constants   Four streams: the driver switched streams on only if the drive offered that many.
- * Deviations  None. Universal and FIFO compaction set no hints (RocksDB 7.8): all but the WAL is then S0.
+ * Deviations  None. Universal and FIFO compaction set no hints (RocksDB 7.8): all but the WAL is
+ *             then S0.
  * Cost        A comparison per write. */
 #include <errno.h>
 #include <stdlib.h>

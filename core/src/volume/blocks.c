@@ -6,7 +6,8 @@
 
 #include "base/assert.h"
 
-/* Free runs looked at before find_near settles for the longest: bounds the cost on a fragmented drive. */
+/* Free runs looked at before find_near settles for the longest: bounds the cost on a fragmented
+ * drive. */
 #define RUNS_SEEN_MAX 64
 
 static uint64_t words_for(uint64_t bits) {
@@ -129,7 +130,8 @@ struct trib_block_run trib_blocks_find_lowest(const struct trib_blocks *blocks, 
     return run_at(blocks, lba, want);
 }
 
-struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal, uint64_t want) {
+struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal,
+                                            uint64_t want) {
     struct trib_block_run best = {0};
     bool wrapped = false;
     uint64_t lba = goal < blocks->count ? goal : 0;

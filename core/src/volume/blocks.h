@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which logical blocks are taken: one bit per block, and one bit per word of those that says "full", so that finding
- * space on a nearly full drive of 480 GB skips 16 MiB per look. Knows no files. A block is taken when data lie in it or
- * when it is reserved for a growing file; who of the two is the caller's business.
- * Thread safety: one owner. Invariant: a summary bit is set exactly when its word has no free block. */
+/* Which logical blocks are taken: one bit per block, and one bit per word of those that says
+ * "full", so that finding space on a nearly full drive of 480 GB skips 16 MiB per look. Knows no
+ * files. A block is taken when data lie in it or when it is reserved for a growing file; who of the
+ * two is the caller's business. Thread safety: one owner. Invariant: a summary bit is set exactly
+ * when its word has no free block. */
 #ifndef TRIB_VOLUME_BLOCKS_H
 #define TRIB_VOLUME_BLOCKS_H
 
@@ -37,9 +38,11 @@ uint64_t trib_blocks_next_taken(const struct trib_blocks *blocks, uint64_t from,
 
 /* Free run for `want` blocks, cut to `want`; count 0 when nothing is free.
  * lowest: the one that begins at the lowest free block, however short.
- * near: the first at or after `goal` (wrapping) that holds all of it; after a bounded search the longest one seen. */
+ * near: the first at or after `goal` (wrapping) that holds all of it; after a bounded search the
+ * longest one seen. */
 struct trib_block_run trib_blocks_find_lowest(const struct trib_blocks *blocks, uint64_t want);
-struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal, uint64_t want);
+struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal,
+                                            uint64_t want);
 
 TRIB_C_END
 #endif

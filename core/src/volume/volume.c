@@ -52,15 +52,8 @@ static int emit_pending(struct run_emitter *emitter) {
     emitter->count = 0;
     if (!emitter->cause)
         return count ? sink->discard(sink->arg, lba, count) : 0;
-    while (count) {
-        uint32_t blocks = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-        int error = sink->write(sink->arg, emitter->cause, lba, blocks);
-        if (error)
-            return error;
-        lba += blocks;
-        count -= blocks;
-    }
-    return 0;
+    /* No run is longer than the volume, whose blocks a uint32_t counts. */
+    return count ? sink->write(sink->arg, emitter->cause, lba, (uint32_t)count) : 0;
 }
 
 static int emit(struct run_emitter *emitter, uint64_t lba, uint64_t count) {
@@ -141,7 +134,7 @@ void trib_volume_close(struct trib_volume *volume) {
         return;
     struct file *file, *next;
     HASH_ITER(hh, volume->files, file, next)
-        forget_file(volume, file);
+    forget_file(volume, file);
     trib_blocks_close(&volume->blocks);
     trib_blocks_close(&volume->raw);
     free(volume);
@@ -154,8 +147,8 @@ static void count_used(struct trib_volume *volume, uint64_t blocks) {
 }
 
 /* Free blocks for a file: `needed` of them matter now, `want` (with the window) would be nice. */
-static struct trib_block_run find_space(struct trib_volume *volume, const struct file *file, uint64_t needed,
-                                        uint64_t want) {
+static struct trib_block_run find_space(struct trib_volume *volume, const struct file *file,
+                                        uint64_t needed, uint64_t want) {
     struct trib_blocks *blocks = &volume->blocks;
     if (volume->config.allocation == TRIB_ALLOCATE_FIRST_FIT)
         return trib_blocks_find_lowest(blocks, want);
@@ -181,7 +174,8 @@ static int map_hole(struct trib_volume *volume, struct file *file, uint64_t page
     bool grows = trib_extent_map_find(&file->map, page) == file->map.count;
     struct trib_block_run run = grows ? file->window : (struct trib_block_run){0};
     if (!run.count) {
-        uint64_t want = grows && volume->config.window_blocks > needed ? volume->config.window_blocks : needed;
+        uint64_t want =
+            grows && volume->config.window_blocks > needed ? volume->config.window_blocks : needed;
         run = find_space(volume, file, needed, want);
         if (!run.count) {
             drop_all_windows(volume);
@@ -240,7 +234,8 @@ static int flush_tail(struct trib_volume *volume, struct file *file) {
     return 0;
 }
 
-static int write_file(struct trib_volume *volume, struct file *file, const struct trib_event *write) {
+static int write_file(struct trib_volume *volume, struct file *file,
+                      const struct trib_event *write) {
     uint64_t end_bytes = write->offset_bytes + write->length_bytes;
     uint64_t first = write->offset_bytes / TRIB_BLOCK_BYTES;
     uint64_t end = end_bytes / TRIB_BLOCK_BYTES; /* of the pages whose last byte is written */
@@ -280,7 +275,8 @@ static int check_range(const struct trib_event *event, bool to_end_allowed) {
     return event->length_bytes > UINT64_MAX - event->offset_bytes ? -EINVAL : 0;
 }
 
-/* Block range of an event on file 0, cut at nothing: the caller judges what lies beyond the drive. */
+/* Block range of an event on file 0, cut at nothing: the caller judges what lies beyond the drive.
+ */
 static int raw_range(const struct trib_volume *volume, const struct trib_event *event,
                      struct trib_block_run *out) {
     uint64_t drive_bytes = volume->config.blocks * TRIB_BLOCK_BYTES;
@@ -289,7 +285,8 @@ static int raw_range(const struct trib_volume *volume, const struct trib_event *
         length_bytes = event->offset_bytes < drive_bytes ? drive_bytes - event->offset_bytes : 0;
     if (event->offset_bytes % TRIB_BLOCK_BYTES || length_bytes % TRIB_BLOCK_BYTES || !length_bytes)
         return -EINVAL;
-    *out = (struct trib_block_run){event->offset_bytes / TRIB_BLOCK_BYTES, length_bytes / TRIB_BLOCK_BYTES};
+    *out = (struct trib_block_run){event->offset_bytes / TRIB_BLOCK_BYTES,
+                                   length_bytes / TRIB_BLOCK_BYTES};
     return 0;
 }
 
@@ -358,7 +355,8 @@ int trib_volume_sync(struct trib_volume *volume, const struct trib_event *sync) 
         return 0;
     bool whole = sync->cause == TRIB_CAUSE_CLOSE || sync->length_bytes == TRIB_LENGTH_TO_END;
     uint64_t begin_page = sync->offset_bytes / TRIB_BLOCK_BYTES;
-    uint64_t last_page = whole ? NO_PAGE : (sync->offset_bytes + sync->length_bytes - 1) / TRIB_BLOCK_BYTES;
+    uint64_t last_page =
+        whole ? NO_PAGE : (sync->offset_bytes + sync->length_bytes - 1) / TRIB_BLOCK_BYTES;
     bool reaches_tail = file->tail_page <= last_page &&
                         (file->tail_page >= begin_page || sync->cause == TRIB_CAUSE_CLOSE);
     if (reaches_tail) {
@@ -377,7 +375,8 @@ static bool keeps_blocks(const struct trib_event *death) {
 }
 
 /* The blocks of an extent that hold pages of [page, end). */
-static struct trib_block_run overlap(const struct trib_extent *extent, uint64_t page, uint64_t end) {
+static struct trib_block_run overlap(const struct trib_extent *extent, uint64_t page,
+                                     uint64_t end) {
     uint64_t from = extent->page > page ? extent->page : page;
     uint64_t stop = extent->page + extent->count < end ? extent->page + extent->count : end;
     return (struct trib_block_run){extent->lba + (from - extent->page), stop - from};
@@ -406,7 +405,8 @@ static int kill_pages(struct trib_volume *volume, struct file *file, uint64_t pa
     return 0;
 }
 
-static int kill_range(struct trib_volume *volume, struct file *file, const struct trib_event *death) {
+static int kill_range(struct trib_volume *volume, struct file *file,
+                      const struct trib_event *death) {
     uint64_t begin = death->offset_bytes;
     bool to_end = death->length_bytes == TRIB_LENGTH_TO_END ||
                   begin + death->length_bytes >= file->size_bytes;
@@ -443,15 +443,8 @@ int trib_volume_kill(struct trib_volume *volume, const struct trib_event *death)
 }
 
 static int read_blocks(struct trib_volume *volume, uint64_t lba, uint64_t count) {
-    while (count && volume->sink.read) {
-        uint32_t blocks = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-        int error = volume->sink.read(volume->sink.arg, lba, blocks);
-        if (error)
-            return error;
-        lba += blocks;
-        count -= blocks;
-    }
-    return 0;
+    const struct trib_volume_sink *sink = &volume->sink;
+    return sink->read ? sink->read(sink->arg, lba, (uint32_t)count) : 0;
 }
 
 int trib_volume_read(struct trib_volume *volume, const struct trib_event *read) {
@@ -483,7 +476,8 @@ void trib_volume_statistics(const struct trib_volume *volume, struct trib_volume
         out->extents += file->map.count;
 }
 
-uint64_t trib_volume_lookup(const struct trib_volume *volume, uint64_t file_id, uint64_t offset_bytes) {
+uint64_t trib_volume_lookup(const struct trib_volume *volume, uint64_t file_id,
+                            uint64_t offset_bytes) {
     uint64_t page = offset_bytes / TRIB_BLOCK_BYTES;
     if (!file_id) {
         bool written = page < volume->config.blocks && volume->raw.words &&

@@ -18,12 +18,14 @@ static void solve(const struct layer *layer, uint32_t first, uint32_t last, uint
                   uint32_t high) {
     uint32_t middle = first + (last - first) / 2;
     uint32_t stop = high < middle - 1 ? high : middle - 1;
-    uint32_t best_split = low;
-    long double best = layer->previous[low] + trib_sorted_cost(layer->sorted, low, middle);
-    for (uint32_t i = low + 1; i <= stop; i++) {
-        long double cost = layer->previous[i] + trib_sorted_cost(layer->sorted, i, middle);
-        if (cost < best) {
-            best = cost;
+    uint32_t best_split = stop;
+    long double best = layer->previous[stop] + trib_sorted_cost(layer->sorted, stop, middle);
+    for (uint32_t i = stop; i-- > low;) {
+        long double last_cluster = trib_sorted_cost(layer->sorted, i, middle);
+        if (last_cluster > best)
+            break; /* it only grows from here, whatever lies before it */
+        if (layer->previous[i] + last_cluster <= best) {
+            best = layer->previous[i] + last_cluster;
             best_split = i;
         }
     }

@@ -142,6 +142,7 @@ TEST_CASE("cold data fill whole superblocks at the top, out of every count") {
     REQUIRE(d.stats().erases == 0);
     REQUIRE(d.stats().waf == 0);
     REQUIRE(d.stats().live_pages == cold);
+    REQUIRE(d.stats().streams_used == 0);
     REQUIRE(d.stats().live_pages_peak == cold);
     // Overwriting one block for ever costs nothing: the cold superblocks are never worth
     // collecting.

@@ -95,7 +95,6 @@ struct emulated {
     struct trib_flash *flash;
     struct trib_store store;
     struct trib_flash_config config;
-    struct trib_flash_stats at_start; /* after the cold fill: subtracted from every counter */
     uint64_t usable_blocks, live_pages_peak;
 };
 
@@ -192,8 +191,8 @@ static int fill_cold(struct emulated *drive, double percent, struct trib_error *
             return trib_fail(error, code, "option 'cold': filling failed at block %llu: %s",
                              (unsigned long long)lba, strerror(-code));
     }
-    trib_flash_statistics(drive->flash, &drive->at_start);
-    drive->live_pages_peak = drive->at_start.mapped_pages;
+    trib_flash_reset_counters(drive->flash);
+    drive->live_pages_peak = pages;
     return 0;
 }
 
@@ -297,25 +296,23 @@ static void emulated_describe(void *self, struct trib_drive_description *out) {
 static void emulated_stats(void *self, struct trib_drive_stats *out) {
     struct emulated *drive = self;
     struct trib_flash_stats now;
-    const struct trib_flash_stats *start = &drive->at_start;
     trib_flash_statistics(drive->flash, &now);
     note_peak(drive, &now);
-    uint64_t host_pages = now.host_pages - start->host_pages,
-             gc_pages = now.gc_pages - start->gc_pages;
     *out = (struct trib_drive_stats){
-        .host_pages = host_pages,
-        .gc_pages = gc_pages,
-        .erases = now.erases - start->erases,
-        .discarded_pages = now.discarded_pages - start->discarded_pages,
-        .read_pages = now.read_pages - start->read_pages,
-        .streams_remapped = now.remapped_writes - start->remapped_writes,
+        .host_pages = now.host_pages,
+        .gc_pages = now.gc_pages,
+        .erases = now.erases,
+        .discarded_pages = now.discarded_pages,
+        .read_pages = now.read_pages,
+        .streams_remapped = now.remapped_writes,
         .streams_used = now.streams_used,
         .open_units_peak = (uint32_t)now.open_superblocks_peak,
         .live_pages = now.mapped_pages,
         .live_pages_peak = drive->live_pages_peak,
-        .waf = host_pages ? (double)(host_pages + gc_pages) / (double)host_pages : 0,
-        .virtual_seconds = now.virtual_seconds - start->virtual_seconds,
+        .virtual_seconds = now.virtual_seconds,
     };
+    if (now.host_pages)
+        out->waf = (double)(now.host_pages + now.gc_pages) / (double)now.host_pages;
 }
 
 static int emulated_dump(void *self, FILE *out) {

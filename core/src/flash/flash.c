@@ -137,7 +137,7 @@ uint32_t trib_flash_age(const struct trib_flash *f, uint64_t lba) {
     return (uint32_t)f->host_clock - f->births[lba];
 }
 
-static void reset_counters(struct trib_flash *f) {
+void trib_flash_reset_counters(struct trib_flash *f) {
     memset(&f->counters, 0, sizeof f->counters);
     f->counters.open_superblocks_peak = f->open_count;
     f->host_clock_at_reset = f->host_clock;
@@ -156,6 +156,6 @@ int trib_flash_precondition(struct trib_flash *f, double random_rounds, bool res
     while (random_pages-- > 0)
         write_command(f, flash_random(f, (uint32_t)f->logical_pages), 1, 0);
     if (reset)
-        reset_counters(f);
+        trib_flash_reset_counters(f);
     return 0;
 }

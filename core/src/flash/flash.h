@@ -113,6 +113,8 @@ uint32_t trib_flash_age(const struct trib_flash *flash, uint64_t lba);
  * starts from a full drive in steady state (all of it in S0); counters are reset afterwards if asked. 0 or -EINVAL
  * (negative or not a number). */
 int trib_flash_precondition(struct trib_flash *flash, double random_rounds, bool reset_counters);
+/* What was written so far no longer counts; wear does. */
+void trib_flash_reset_counters(struct trib_flash *flash);
 
 void trib_flash_statistics(const struct trib_flash *flash, struct trib_flash_stats *out);
 /* stream: 0..streams, or with `internal` 0..internal_streams-1. 0 or -EINVAL. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lifetime/request.h"
 
+#define HINT_DEPTH 12u /* levels: about a thousand runs */
+
 static uint64_t stored_birth(uint64_t clock_bytes) {
     uint64_t birth = clock_bytes / TRIB_BIRTH_BYTES;
     return birth < TRIB_BIRTH_MAX ? birth : TRIB_BIRTH_MAX;
@@ -94,25 +96,40 @@ bool trib_request_insert(struct trib_request *r, uint64_t from, uint32_t bytes) 
     return insert_run(r, slot, from, bytes);
 }
 
+/* The run that is exactly the range, or 0; and the run before it. Runs do not overlap, so when the
+ * hints know both there is nothing else to learn from the tree. */
+static uint32_t find_exact(struct trib_request *r, uint32_t head, uint32_t *below) {
+    uint32_t bytes = (uint32_t)(r->to - r->from);
+    uint32_t slot = trib_hint_starting(r->x, head, r->from);
+
+    *below = slot ? trib_hint_ending(r->x, head, r->from, bytes) : 0;
+    if (slot && *below)
+        return trib_run_end(r->x, slot) == r->to ? slot : 0;
+    uint32_t depth = trib_tree_around(r->x, head, trib_run_key(r->from, head), below, &slot);
+    if (!slot || trib_run_offset(r->x, slot) != r->from || trib_run_end(r->x, slot) != r->to)
+        return 0;
+    if (depth >= HINT_DEPTH)
+        trib_hint_set(r->x, head, slot);
+    return slot;
+}
+
 /* The commonest write to a drive without files: exactly one run, overwritten. The slot stays where
  * it is in the tree; it is free while its words change, so that a kill in between never marries the
  * new writer to the old birth. */
 bool trib_request_overwrite(struct trib_request *r, uint32_t head) {
     struct trib_run old, run = born_run(r, r->from, (uint32_t)(r->to - r->from), head);
-    uint32_t below, above;
+    uint32_t below, slot = find_exact(r, head, &below);
 
-    trib_tree_around(r->x, head, trib_run_key(r->from, head), &below, &above);
-    if (!above || trib_run_offset(r->x, above) != r->from || trib_run_end(r->x, above) != r->to)
+    if (slot == 0)
         return false;
     r->overwrites = true;
-    if (below && (trib_run_end(r->x, below) > r->from ||
-                  may_grow(r, below, r->from, run.length_bytes, false)))
+    if (below && may_grow(r, below, r->from, run.length_bytes, false))
         return false;
-    trib_run_read(r->x, above, &old);
-    trib_word_set(r->x, above, 0, TRIB_SLOT_FREE);
+    trib_run_read(r->x, slot, &old);
+    trib_word_set(r->x, slot, 0, TRIB_SLOT_FREE);
     trib_count_set(r->x, TRIB_WORD_RUNS, trib_count(r->x, TRIB_WORD_RUNS) - 1);
-    trib_run_store(r->x, above, &run, 0);
-    trib_growth_note(r->x, above, r->clock_bytes);
+    trib_run_store(r->x, slot, &run, 0);
+    trib_growth_note(r->x, slot, r->clock_bytes);
     trib_request_report(r, &old, r->from, r->to);
     trib_account_born(r->x, &run, run.length_bytes);
     return true;

@@ -37,11 +37,19 @@ int trib_extents_open(struct trib_extents **out, struct trib_state *state) {
     x->words = arena.words;
     x->capacity = arena.capacity;
     x->state = state;
+    int rc = trib_hints_open(x);
+    if (rc) {
+        free(x);
+        return rc;
+    }
     *out = x;
     return 0;
 }
 
 void trib_extents_close(struct trib_extents *extents) {
+    if (!extents)
+        return;
+    trib_hints_close(extents);
     free(extents);
 }
 

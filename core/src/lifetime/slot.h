@@ -73,6 +73,8 @@ struct trib_extents {
                      rebuilt */
     uint32_t file_cache[TRIB_FILE_CACHE]; /* hash of a file -> a slot to try first */
     struct trib_growth growth[TRIB_GROWTH_CACHE];
+    uint32_t *hints;    /* hints.c: block of a large file -> a slot to try before the tree */
+    uint32_t hint_mask; /* entries - 1 */
 };
 
 /* A run, unpacked. */
@@ -175,6 +177,18 @@ void trib_run_grow(struct trib_extents *x, uint32_t slot, uint32_t bytes, uint64
 /* Remembers the exact birth of a run that may grow, and that a run was cut to a new length. */
 void trib_growth_note(struct trib_extents *x, uint32_t slot, uint64_t clock_bytes);
 void trib_growth_cut(struct trib_extents *x, uint32_t slot, uint32_t old_length);
+
+/* hints.c: a memory of this handle that finds runs of large trees without a walk. What it says is
+ * checked against the slots, so that it may be wrong, and other processes need not know it. open: 0
+ * or -ENOMEM. */
+int trib_hints_open(struct trib_extents *x);
+void trib_hints_close(struct trib_extents *x);
+void trib_hint_set(struct trib_extents *x, uint32_t head, uint32_t slot);
+/* The run of `head` that starts or ends at offset_bytes, or 0 if nothing is known. For the end,
+ * `length_bytes` is the length to expect. */
+uint32_t trib_hint_starting(const struct trib_extents *x, uint32_t head, uint64_t offset_bytes);
+uint32_t trib_hint_ending(const struct trib_extents *x, uint32_t head, uint64_t offset_bytes,
+                          uint32_t length_bytes);
 
 /* rebuild.c: counters, trees and free slots from the live slots; drops what no kill can have left.
  */

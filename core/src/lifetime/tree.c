@@ -130,12 +130,12 @@ void trib_tree_remove(struct trib_extents *x, uint32_t owner, uint32_t slot) {
     join_at(x, place, left_of(x, slot), right_of(x, slot));
 }
 
-void trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below,
-                      uint32_t *above) {
-    uint32_t n = trib_tree_root(x, owner);
+uint32_t trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below,
+                          uint32_t *above) {
+    uint32_t n = trib_tree_root(x, owner), depth = 0;
 
     *below = *above = 0;
-    for (uint32_t depth = 0; n && !too_deep(x, depth); depth++) {
+    for (; n && !too_deep(x, depth); depth++) {
         if (trib_slot_key(x, n) < key) {
             *below = n;
             n = right_of(x, n);
@@ -144,6 +144,7 @@ void trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint
             n = left_of(x, n);
         }
     }
+    return depth;
 }
 
 uint32_t trib_tree_find(struct trib_extents *x, uint32_t owner, uint64_t key) {

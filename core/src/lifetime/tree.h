@@ -16,9 +16,10 @@ uint32_t trib_tree_root(struct trib_extents *x, uint32_t owner);
 void trib_tree_insert(struct trib_extents *x, uint32_t owner, uint32_t slot);
 void trib_tree_remove(struct trib_extents *x, uint32_t owner, uint32_t slot);
 
-/* The last slot with a key below `key` and the first with a key at or above it; 0 = none. */
-void trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below,
-                      uint32_t *above);
+/* The last slot with a key below `key` and the first with a key at or above it; 0 = none. Returns
+ * the levels walked. */
+uint32_t trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below,
+                          uint32_t *above);
 
 /* Slot with exactly this key, or 0. */
 uint32_t trib_tree_find(struct trib_extents *x, uint32_t owner, uint64_t key);

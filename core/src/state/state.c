@@ -10,6 +10,8 @@
 
 #include "base/options.h"
 
+#define HUGE_AFTER_BYTES (4u << 20)
+
 static void init_lock(pthread_mutex_t *lock) {
     pthread_mutexattr_t attributes;
 
@@ -41,6 +43,16 @@ static int check_config(const struct trib_state_config *config, struct trib_erro
     return 0;
 }
 
+/* Trees of millions of runs are walked at random: huge pages save most of the address translation.
+ * Not for the first megabytes, so that small states stay small. */
+static void advise_huge_pages(struct trib_state *state) {
+    uint64_t bytes = (uint64_t)state->runs * TRIB_STATE_SLOT_BYTES;
+
+    if (bytes > HUGE_AFTER_BYTES)
+        (void)madvise((char *)state->slots + HUGE_AFTER_BYTES, bytes - HUGE_AFTER_BYTES,
+                      MADV_HUGEPAGE); /* a hint: nothing depends on it */
+}
+
 /* Reserves addresses only: what is never touched costs nothing, so the default capacities can be
  * generous. */
 static int open_anonymous(struct trib_state *state, const struct trib_state_config *config,
@@ -54,6 +66,7 @@ static int open_anonymous(struct trib_state *state, const struct trib_state_conf
         return trib_fail(error, -ENOMEM, "state: no room for %llu bytes of address space",
                          (unsigned long long)geometry.total_bytes);
     trib_state_bind(state, region, &geometry);
+    advise_huge_pages(state);
     state->header->geometry = geometry;
     trib_state_prepare(state);
     return 0;

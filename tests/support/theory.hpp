@@ -5,7 +5,8 @@
 // fifo      Menon & Cody (1995); Desnoyers, "Analytic models of SSD write performance", TOS 2014, section 3.
 // greedy    Desnoyers, section 4: b pages per superblock; b -> infinity is fifo.
 // mixed     groups with traffic r_i and size u_i (each sums to 1) that share one frontier, FIFO.
-// separated groups that never mix, spare space divided optimally.
+// separated groups that never mix, spare space divided optimally; FIFO inside each (b -> infinity).
+// separated_greedy  the same for two groups and greedy collection inside each.
 //
 // A simulated drive of N superblocks of b pages that exports U pages and holds R superblocks back (free ones that only
 // collection may use, and the unwritten part of open ones) has alpha_effective = (N - R) b / U.
@@ -84,6 +85,22 @@ inline double separated(double alpha, const std::vector<Group> &groups) {
     for (const Group &g : groups)
         sum += g.traffic * amplification(g, std::exp(log_mu));
     return sum;
+}
+
+inline double separated_greedy(double alpha, const Group &a, const Group &b, double pages_per_superblock) {
+    auto total = [&](double alpha_a) {
+        double alpha_b = (alpha - a.size * alpha_a) / b.size;
+        return a.traffic * std::fmax(1, greedy(alpha_a, pages_per_superblock)) +
+               b.traffic * std::fmax(1, greedy(alpha_b, pages_per_superblock));
+    };
+    // Golden section: each group has at least its own size and some spare.
+    const double golden = (std::sqrt(5.0) - 1) / 2, least = 1 + 1e-4;
+    double low = least, high = (alpha - b.size * least) / a.size;
+    while (high - low > 1e-9) {
+        double x = high - golden * (high - low), y = low + golden * (high - low);
+        (total(x) < total(y) ? high : low) = total(x) < total(y) ? y : x;
+    }
+    return total(low);
 }
 
 } // namespace theory

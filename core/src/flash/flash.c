@@ -127,6 +127,10 @@ int trib_flash_read(struct trib_flash *f, uint64_t lba, uint32_t pages) {
     return 0;
 }
 
+uint64_t trib_flash_mapped_pages(const struct trib_flash *f) {
+    return f->mapped_pages;
+}
+
 uint32_t trib_flash_lookup(const struct trib_flash *f, uint64_t lba) {
     return lba < f->logical_pages ? f->logical_to_physical[lba] : FLASH_UNMAPPED;
 }

@@ -102,6 +102,9 @@ int trib_flash_write_batch(struct trib_flash *flash, const uint32_t *lbas, uint3
 int trib_flash_discard(struct trib_flash *flash, uint64_t lba, uint64_t pages);
 int trib_flash_read(struct trib_flash *flash, uint64_t lba, uint32_t pages); /* time only */
 
+/* Pages that hold data now; O(1), unlike the statistics. */
+uint64_t trib_flash_mapped_pages(const struct trib_flash *flash);
+
 /* Physical page of a logical one, or UINT32_MAX: lets a block store keep data per physical or logical page. */
 uint32_t trib_flash_lookup(const struct trib_flash *flash, uint64_t lba);
 

@@ -79,6 +79,7 @@ struct trib_flash {
     uint64_t sequence, copied_pages;
     uint32_t *closed_list, *closed_place; /* FIFO: ring. D_CHOICES: set, and where in it a superblock is */
     uint32_t closed_head, closed_count;
+    uint32_t fruitless_choices; /* D_CHOICES: full superblocks chosen in a row */
     uint32_t *scratch;         /* survivors of a victim, and slack that may be prefetched */
     struct flash_quota *quota; /* SPARE_QUOTA only */
     uint64_t random_state;

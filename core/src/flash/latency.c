@@ -6,7 +6,10 @@
  * in the drive's buffer; the last one sends them over the channel to the die, where one wordline may wait while another
  * is programmed. A write is answered when its page is in the buffer, or has left it if it was the last of its wordline:
  * that is the back-pressure. The host keeps queue_depth commands in flight: the next is issued when the first of them
- * completes. */
+ * completes.
+ *
+ * Channels are modelled by their backlog of transfers, not by a schedule: a transfer that has to wait for its die does
+ * not keep the channel from others that are ready. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +28,7 @@ struct flash_latency {
     struct trib_flash_latency config;
     uint32_t dies;
     double transfer_us; /* one page over a channel */
-    double *die_free_us, *register_free_us, *channel_free_us;
+    double *die_free_us, *register_free_us, *channel_busy_us;
     double *in_flight_us; /* min-heap of completion times */
     uint32_t in_flight;
     double issued_us, done_us, reset_us; /* last command issued; last completion; completion at reset */
@@ -65,9 +68,9 @@ int flash_latency_open(struct trib_flash *f) {
     l->transfer_us = PAGE_BYTES / c->channel_mb_per_s; /* MB/s is bytes per microsecond */
     l->die_free_us = calloc(l->dies, sizeof(double));
     l->register_free_us = calloc(l->dies, sizeof(double));
-    l->channel_free_us = calloc(c->channels, sizeof(double));
+    l->channel_busy_us = calloc(c->channels, sizeof(double));
     l->in_flight_us = calloc(c->queue_depth, sizeof(double));
-    if (!l->die_free_us || !l->register_free_us || !l->channel_free_us || !l->in_flight_us)
+    if (!l->die_free_us || !l->register_free_us || !l->channel_busy_us || !l->in_flight_us)
         return -ENOMEM;
     f->memory_bytes += sizeof *l + (2u * l->dies + c->channels + c->queue_depth) * sizeof(double);
     return 0;
@@ -78,7 +81,7 @@ void flash_latency_close(struct trib_flash *f) {
         return;
     free(f->latency->die_free_us);
     free(f->latency->register_free_us);
-    free(f->latency->channel_free_us);
+    free(f->latency->channel_busy_us);
     free(f->latency->in_flight_us);
     free(f->latency);
 }
@@ -137,11 +140,16 @@ static struct place place_of(const struct trib_flash *f, uint32_t page) {
     return p;
 }
 
+/* When `pages` are over the channel if their sender is ready at `ready_us` and asked for the channel at `now_us`. */
+static double transfer(struct flash_latency *l, struct place p, uint32_t pages, double now_us, double ready_us) {
+    double us = pages * l->transfer_us;
+    l->channel_busy_us[p.channel] = later(l->channel_busy_us[p.channel], now_us) + us;
+    return later(ready_us + us, l->channel_busy_us[p.channel]);
+}
+
 /* Sends a wordline to its die and programs it; returns when the buffer is free again. */
 static double program_wordline(struct flash_latency *l, struct place p, double now_us) {
-    double sent = later(later(now_us, l->channel_free_us[p.channel]), l->register_free_us[p.die]);
-    sent += p.gathered * l->transfer_us;
-    l->channel_free_us[p.channel] = sent;
+    double sent = transfer(l, p, p.gathered, l->issued_us, later(now_us, l->register_free_us[p.die]));
     l->register_free_us[p.die] = later(sent, l->die_free_us[p.die]);
     l->die_free_us[p.die] = l->register_free_us[p.die] + l->config.program_us;
     return sent;
@@ -154,9 +162,8 @@ double flash_latency_program(struct trib_flash *f, uint32_t page, double now_us)
 }
 
 static double read_page(struct flash_latency *l, struct place p, double now_us) {
-    double read = later(now_us, l->die_free_us[p.die]) + l->config.read_us;
-    l->die_free_us[p.die] = read;
-    return l->channel_free_us[p.channel] = later(read, l->channel_free_us[p.channel]) + l->transfer_us;
+    l->die_free_us[p.die] = later(now_us, l->die_free_us[p.die]) + l->config.read_us;
+    return transfer(l, p, 1, now_us, l->die_free_us[p.die]);
 }
 
 /* A page that was never written is answered from the map. */

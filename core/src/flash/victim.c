@@ -13,6 +13,7 @@
 
 #include "flash/internal.h"
 
+#define FRUITLESS_CHOICES_MAX 16u /* in a row, of D_CHOICES */
 #define RATE_WINDOWS_PER_DRIVE 4 /* death rates are averaged over host writes of a quarter of the exported pages */
 #define WEIGHT_SCALE 256.0       /* integers, so that the order of summation does not matter */
 
@@ -95,9 +96,10 @@ static uint32_t pick_d_choices(struct trib_flash *f) {
         if (best == FLASH_NO_SUPERBLOCK || emptier(f, candidate, best))
             best = candidate;
     }
-    if (f->keys[best] == f->superblock_pages)
-        return pick_greedy(f); /* collecting a full superblock gains nothing */
-    return best;
+    /* A full superblock is chance's answer too, and counts; but chance alone must not decide that space comes free. */
+    bool is_full = f->keys[best] == f->superblock_pages;
+    f->fruitless_choices = is_full ? f->fruitless_choices + 1 : 0;
+    return f->fruitless_choices > FRUITLESS_CHOICES_MAX ? pick_greedy(f) : best;
 }
 
 /* Physical and valid pages and the emptiest closed superblock of every data group. */
@@ -108,7 +110,7 @@ static void quota_survey(const struct trib_flash *f, struct flash_quota *q) {
     }
     for (uint32_t c = 0; c < f->classes; c++) {
         const struct flash_stream *s = &f->streams[c];
-        if (flash_is_open(s)) { /* survey below counts its unwritten pages as valid */
+        if (flash_is_open(s)) { /* its unwritten pages are spare space, too */
             q->groups[flash_group(f, c)].physical_pages += f->superblock_pages;
             q->groups[flash_group(f, c)].valid_pages += flash_valid_pages(f, s->superblock);
         }

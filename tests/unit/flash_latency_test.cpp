@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time: what can be computed by hand must come out, to the rounding of the histogram (3 %) for percentiles.
+#include <algorithm>
+
+#include "support/catch.hpp"
+#include "support/flash_drive.hpp"
+
+static trib_flash_latency tlc() {
+    trib_flash_latency l{};
+    l.channels = 4;
+    l.dies_per_channel = 4;
+    l.read_us = 60;
+    l.program_us = 700;
+    l.erase_us = 3500;
+    l.channel_mb_per_s = 1200;
+    l.pages_per_program = 3;
+    l.queue_depth = 32;
+    return l;
+}
+
+static trib_flash_config timed(double over_provisioning = 0.10) {
+    auto c = flash::config(48 * 1024, over_provisioning, 384);
+    c.latency = tlc();
+    return c;
+}
+
+static double iops(const flash::Drive &d) {
+    auto s = flash::stats(d);
+    return double(s.host_pages) / s.virtual_seconds;
+}
+
+TEST_CASE("without the model no time passes") {
+    auto c = timed();
+    c.latency.channels = 0;
+    auto d = flash::open(c);
+    REQUIRE(trib_flash_write(d.get(), 0, 100, 0) == 0);
+    auto s = flash::stats(d);
+    CHECK(s.virtual_seconds == 0);
+    CHECK(s.write_latency_us_mean == 0);
+    CHECK(s.write_latency_us_p99 == 0);
+}
+
+TEST_CASE("the model changes time only, not where data go") {
+    auto c = timed();
+    auto with = flash::open(c);
+    c.latency.channels = 0;
+    auto without = flash::open(c);
+    for (auto *d : {&with, &without})
+        REQUIRE(trib_flash_precondition(d->get(), 2, false) == 0);
+    for (uint64_t lba = 0; lba < c.logical_pages; lba++)
+        REQUIRE(trib_flash_lookup(with.get(), lba) == trib_flash_lookup(without.get(), lba));
+    CHECK(flash::stats(with).gc_pages == flash::stats(without).gc_pages);
+}
+
+TEST_CASE("filling an empty drive runs at the speed of its dies") {
+    auto c = timed();
+    auto d = flash::open(c);
+    for (uint64_t lba = 0; lba < c.logical_pages; lba++)
+        REQUIRE(trib_flash_write(d.get(), lba, 1, 0) == 0);
+    CHECK(iops(d) == Approx(16 * 3 / 700e-6).epsilon(0.01)); // dies * pages per program / program time
+}
+
+TEST_CASE("slow channels bound it instead") {
+    auto c = timed();
+    c.latency.channel_mb_per_s = 40;
+    auto d = flash::open(c);
+    for (uint64_t lba = 0; lba < c.logical_pages; lba++)
+        REQUIRE(trib_flash_write(d.get(), lba, 1, 0) == 0);
+    CHECK(iops(d) == Approx(4 * 40e6 / 4096).epsilon(0.01));
+}
+
+TEST_CASE("one read costs a die read and a transfer; queue depth adds dies") {
+    auto c = timed();
+    c.latency.queue_depth = 1;
+    auto d = flash::open(c);
+    REQUIRE(trib_flash_write(d.get(), 0, 48 * 1024, 0) == 0);
+    double filled = flash::stats(d).virtual_seconds;
+    for (uint64_t lba = 0; lba < 1600; lba++)
+        REQUIRE(trib_flash_read(d.get(), lba * 3, 1) == 0);
+    double each_us = 60 + 4096 / 1200.0, last_program_us = 2 * 700 + 50;
+    CHECK((flash::stats(d).virtual_seconds - filled) * 1e6 == Approx(1600 * each_us).margin(last_program_us));
+    CHECK(flash::stats(d).read_pages == 1600);
+
+    c.latency.queue_depth = 64;
+    auto deep = flash::open(c);
+    REQUIRE(trib_flash_write(deep.get(), 0, 48 * 1024, 0) == 0);
+    filled = flash::stats(deep).virtual_seconds;
+    for (uint64_t lba = 0; lba < 1600; lba++)
+        REQUIRE(trib_flash_read(deep.get(), lba * 3, 1) == 0);
+    double speedup = 1600 * each_us / ((flash::stats(deep).virtual_seconds - filled) * 1e6);
+    CHECK(speedup > 8);
+    CHECK(speedup < 16.5);
+}
+
+TEST_CASE("reading what was never written touches no die") {
+    auto c = timed();
+    c.latency.queue_depth = 1;
+    auto d = flash::open(c);
+    REQUIRE(trib_flash_read(d.get(), 0, 1) == 0);
+    CHECK(flash::stats(d).virtual_seconds * 1e6 == Approx(4096 / 1200.0));
+}
+
+TEST_CASE("garbage collection takes the dies away from the host") {
+    double previous = 1e12;
+    for (double over_provisioning : {0.50, 0.20, 0.10}) {
+        auto d = flash::open(timed(over_provisioning));
+        REQUIRE(trib_flash_precondition(d.get(), 4, true) == 0);
+        flash::Random random(1);
+        for (int i = 0; i < 100000; i++)
+            REQUIRE(trib_flash_write(d.get(), random.below(48 * 1024), 1, 0) == 0);
+        // Die time per host page, if every die were always busy: programs of host and copies, reads, erases.
+        double waf = flash::waf(d), erases = double(flash::stats(d).erases) / 100000;
+        double busy_us = (waf * 700 / 3 + (waf - 1) * 60 + erases * 16 * 3500) / 16;
+        CAPTURE(over_provisioning, waf);
+        CHECK(iops(d) <= 1e6 / busy_us * 1.001);
+        CHECK(iops(d) > 0.6 * 1e6 / busy_us);
+        CHECK(iops(d) < previous);
+        previous = iops(d);
+        auto s = flash::stats(d);
+        CHECK(s.write_latency_us_p99 >= s.write_latency_us_mean);
+        // Little's law: commands in flight = rate * latency.
+        CHECK(iops(d) * s.write_latency_us_mean * 1e-6 == Approx(32).epsilon(0.02));
+    }
+}
+
+TEST_CASE("a reset starts the clock again") {
+    auto d = flash::open(timed());
+    REQUIRE(trib_flash_precondition(d.get(), 1, true) == 0);
+    auto s = flash::stats(d);
+    CHECK(s.virtual_seconds == 0);
+    CHECK(s.write_latency_us_p99 == 0);
+    REQUIRE(trib_flash_write(d.get(), 0, 1, 0) == 0);
+    CHECK(flash::stats(d).virtual_seconds >= 0);
+}
+
+TEST_CASE("a superblock that is no multiple of the wordlines still programs everything") {
+    auto c = timed(0.30);
+    c.superblock_pages = 100; // 33 wordlines of 3 and one of 1
+    auto d = flash::open(c);
+    REQUIRE(trib_flash_precondition(d.get(), 1, false) == 0);
+    CHECK(flash::stats(d).virtual_seconds > 0);
+    trib_error error{};
+    CHECK(trib_flash_check(d.get(), &error) == 0);
+}

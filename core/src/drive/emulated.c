@@ -242,16 +242,16 @@ static int emulated_write(void *self, uint64_t lba, uint32_t blocks, uint16_t st
     return !code && data ? trib_store_write(&drive->store, lba, blocks, data) : code;
 }
 
-static void note_peak(struct emulated *drive, const struct trib_flash_stats *stats) {
-    if (stats->mapped_pages > drive->live_pages_peak)
-        drive->live_pages_peak = stats->mapped_pages;
+/* Only discards shrink what is live: looking before each, and when asked, sees the peak. */
+static void note_peak(struct emulated *drive) {
+    uint64_t live = trib_flash_mapped_pages(drive->flash);
+    if (live > drive->live_pages_peak)
+        drive->live_pages_peak = live;
 }
 
 static int emulated_discard(void *self, uint64_t lba, uint64_t blocks) {
     struct emulated *drive = self;
-    struct trib_flash_stats stats;
-    trib_flash_statistics(drive->flash, &stats);
-    note_peak(drive, &stats); /* nothing else shrinks what is live */
+    note_peak(drive);
     int code = trib_flash_discard(drive->flash, lba, blocks);
     return code ? code : trib_store_discard(&drive->store, lba, blocks);
 }
@@ -297,7 +297,7 @@ static void emulated_stats(void *self, struct trib_drive_stats *out) {
     struct emulated *drive = self;
     struct trib_flash_stats now;
     trib_flash_statistics(drive->flash, &now);
-    note_peak(drive, &now);
+    note_peak(drive);
     *out = (struct trib_drive_stats){
         .host_pages = now.host_pages,
         .gc_pages = now.gc_pages,

@@ -83,8 +83,8 @@ static int check_states(const struct trib_flash *f, struct trib_error *error) {
         owned += flash_is_open(&f->streams[c]);
     if (free_count != f->free_count || open_count != f->open_count || closed_count != f->closed_count ||
         owned != open_count)
-        return trib_fail(error, -EBADMSG, "%u free, %u open (%u by stream), %u closed superblocks, counted as %u, %u, %u",
-                         free_count, open_count, owned, closed_count, f->free_count, f->open_count, f->closed_count);
+        return trib_fail(error, -EBADMSG,
+                         "%u free, %u open (%u by stream), %u closed superblocks, counted as %u, %u, %u", free_count, open_count, owned, closed_count, f->free_count, f->open_count, f->closed_count);
     if (free_count < f->free_low - 1 && f->config.gc < TRIB_GC_PSTREAM)
         return trib_fail(error, -EBADMSG, "%u free superblocks, fewer than the reserve of %u", free_count,
                          f->free_low - 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When things happen, in virtual time. Channels x dies, each a server that takes work in order of arrival; host and
- * garbage collection compete for them. docs/decisions/0003-flash-model.md says what is and is not modelled.
+/* When things happen, in virtual time. Channels x dies; host and garbage collection compete for them. A die programs and
+ * erases in order of arrival and suspends either for a read. docs/decisions/0003-flash-model.md says what is not
+ * modelled.
  *
  * A wordline is pages_per_program consecutive pages of a superblock; wordlines go round over the dies. Its pages gather
  * in the drive's buffer; the last one sends them over the channel to the die, where one wordline may wait while another
@@ -28,7 +29,10 @@ struct flash_latency {
     struct trib_flash_latency config;
     uint32_t dies;
     double transfer_us; /* one page over a channel */
-    double *die_free_us, *register_free_us, *channel_busy_us;
+    double *die_free_us;      /* end of the last program or erase queued, put off by the reads since */
+    double *die_read_us;      /* end of the last read */
+    double *register_free_us; /* start of the last program queued: the next wordline may be sent */
+    double *channel_busy_us;  /* end of the backlog of transfers */
     double *in_flight_us; /* min-heap of completion times */
     uint32_t in_flight;
     double issued_us, done_us, reset_us; /* last command issued; last completion; completion at reset */
@@ -67,12 +71,13 @@ int flash_latency_open(struct trib_flash *f) {
     l->dies = c->channels * c->dies_per_channel;
     l->transfer_us = PAGE_BYTES / c->channel_mb_per_s; /* MB/s is bytes per microsecond */
     l->die_free_us = calloc(l->dies, sizeof(double));
+    l->die_read_us = calloc(l->dies, sizeof(double));
     l->register_free_us = calloc(l->dies, sizeof(double));
     l->channel_busy_us = calloc(c->channels, sizeof(double));
     l->in_flight_us = calloc(c->queue_depth, sizeof(double));
-    if (!l->die_free_us || !l->register_free_us || !l->channel_busy_us || !l->in_flight_us)
+    if (!l->die_free_us || !l->die_read_us || !l->register_free_us || !l->channel_busy_us || !l->in_flight_us)
         return -ENOMEM;
-    f->memory_bytes += sizeof *l + (2u * l->dies + c->channels + c->queue_depth) * sizeof(double);
+    f->memory_bytes += sizeof *l + (3u * l->dies + c->channels + c->queue_depth) * sizeof(double);
     return 0;
 }
 
@@ -80,6 +85,7 @@ void flash_latency_close(struct trib_flash *f) {
     if (!f->latency)
         return;
     free(f->latency->die_free_us);
+    free(f->latency->die_read_us);
     free(f->latency->register_free_us);
     free(f->latency->channel_busy_us);
     free(f->latency->in_flight_us);
@@ -162,8 +168,9 @@ double flash_latency_program(struct trib_flash *f, uint32_t page, double now_us)
 }
 
 static double read_page(struct flash_latency *l, struct place p, double now_us) {
+    l->die_read_us[p.die] = later(now_us, l->die_read_us[p.die]) + l->config.read_us;
     l->die_free_us[p.die] = later(now_us, l->die_free_us[p.die]) + l->config.read_us;
-    return transfer(l, p, 1, now_us, l->die_free_us[p.die]);
+    return transfer(l, p, 1, now_us, l->die_read_us[p.die]);
 }
 
 /* A page that was never written is answered from the map. */

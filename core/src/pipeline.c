@@ -37,7 +37,8 @@ int trib_flow_run(struct trib_pipeline *pipeline, const struct trib_event *event
 /* ---- who writes? ---- */
 
 uint64_t trib_flow_key(const struct trib_context *who, uint32_t salt) {
-    uint64_t key = who->signature;
+    /* Spread first: neighbouring signatures must not meet when neighbouring salts join them. */
+    uint64_t key = salt ? trib_hash_mix(0, who->signature) : who->signature;
 
     if (salt & TRIB_SALT_KIND)
         key = trib_hash_mix(key, 0x100u | who->file_kind);

@@ -56,6 +56,11 @@ TEST_CASE("salts change the key, and only those asked for") {
     CHECK(trib_flow_key(&a, TRIB_SALT_KIND) == trib_flow_key(&b, TRIB_SALT_KIND));
     CHECK(trib_flow_key(&a, TRIB_SALT_HINT) != trib_flow_key(&b, TRIB_SALT_HINT));
     CHECK(trib_flow_key(&a, TRIB_SALT_LEVEL) != trib_flow_key(&b, TRIB_SALT_LEVEL));
+    // Neighbours in both: 42 ^ 1 == 41 ^ 2.
+    b.signature = 41;
+    a.file_kind = 1;
+    b.file_kind = 2;
+    CHECK(trib_flow_key(&a, TRIB_SALT_KIND) != trib_flow_key(&b, TRIB_SALT_KIND));
 }
 
 TEST_CASE("a file is written, grows after a sync, and dies: pages, clock and lifetime by hand") {

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 USAGE = """\
 The demo: unmodified db_bench on an emulated multi-stream drive, from nothing to a report.

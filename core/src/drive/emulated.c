@@ -35,9 +35,15 @@ struct settings {
 
 /* Keys without a fallback default to the preset's figure. */
 /* clang-format off */
+#define PRESET_OPTION \
+    {.key = "preset", .type = TRIB_OPTION_ENUM, .offset = FIELD(preset), .fallback = "default", \
+     .choices = TRIB_PRESET_CHOICES, .help = "geometry to start from (docs/drives.md)"}
+
+/* Taken first, because the defaults of the others are the preset's. */
+static const struct trib_option_spec preset_only[] = {PRESET_OPTION, TRIB_OPTIONS_END};
+
 static const struct trib_option_spec options[] = {
-    {.key = "preset", .type = TRIB_OPTION_ENUM, .offset = FIELD(preset), .fallback = "default",
-     .choices = TRIB_PRESET_CHOICES, .help = "geometry to start from (docs/drives.md)"},
+    PRESET_OPTION,
     {.key = "capacity", .type = TRIB_OPTION_SIZE, .offset = FIELD(capacity_bytes),
      .minimum = TRIB_BLOCK_BYTES, .maximum = 17592186040320.0,
      .help = "exported bytes, a multiple of 4 KiB [preset]"},
@@ -101,9 +107,8 @@ struct emulated {
 /* The first option alone, then the rest over the figures of the preset it names. */
 static int take_options(struct settings *out, struct trib_options *given,
                         struct trib_error *error) {
-    const struct trib_option_spec first[] = {options[0], TRIB_OPTIONS_END};
     struct settings s = {.gc = NOT_GIVEN};
-    int code = trib_options_take(given, first, &s, error);
+    int code = trib_options_take(given, preset_only, &s, error);
     if (code)
         return code;
     const struct trib_preset *preset = &trib_presets[s.preset];

@@ -9,12 +9,15 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/hash.h"
 
-#define PUBLISH_ATTEMPTS 100000u /* yields before giving up on a publisher that does not come back */
+#define PUBLISH_ATTEMPTS 10000u /* yields before giving up on a publisher that does not come back */
 
 /* What one walk of the loader's list sees. */
 struct snapshot {
@@ -39,6 +42,10 @@ static struct {
     TRIB_ATOMIC(uint64_t) adds, subs; /* loader's counters when the published walk was made */
     struct shared_segment segment[TRIB_MODULES_MAX];
 } map;
+
+/* The child of a process with threads keeps the map as it was: one of the threads that it lacks may have held the
+ * loader's lock, and glibc does not reset that lock in a child. */
+static TRIB_ATOMIC(bool) frozen;
 
 /* Append-only: an entry is written before the count that covers it. */
 static struct trib_module known[TRIB_MODULES_MAX];
@@ -246,6 +253,8 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *arg) {
 
 bool trib_modules_check(void) {
     struct { uint64_t adds, subs; } now = {0, 0};
+    if (TRIB_UNLIKELY(LOAD(frozen)))
+        return false;
     dl_iterate_phdr(read_counters, &now);
     uint64_t subs = LOAD(map.subs);
     if (TRIB_LIKELY(now.adds == LOAD(map.adds) && now.subs == subs && LOAD(trib_modules_generation)))
@@ -295,14 +304,25 @@ bool trib_modules_find(uintptr_t address, struct trib_segment *out) {
     return false;
 }
 
-void trib_modules_forked(void) {
-    uint32_t sequence = LOAD(map.sequence);
-    if (!(sequence & 1))
-        return;
-    STORE(map.segments, 0);
-    STORE(map.adds, 0);
-    STORE(map.subs, 0);
-    STORE(map.sequence, sequence + 1);
+/* ---- fork ---- */
+
+static bool held_over_fork, had_threads;
+
+void trib_modules_before_fork(void) {
+    uint32_t sequence;
+#if __has_include(<sys/single_threaded.h>)
+    had_threads = !__libc_single_threaded;
+#else
+    had_threads = true;
+#endif
+    held_over_fork = lock_map(&sequence);
+}
+
+void trib_modules_after_fork(bool in_child) {
+    if (held_over_fork)
+        STORE(map.sequence, LOAD(map.sequence) + 1);
+    if (in_child && had_threads)
+        STORE(frozen, true);
 }
 
 uint32_t trib_modules_count(void) {

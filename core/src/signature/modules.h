@@ -41,8 +41,10 @@ bool trib_modules_check(void);
  * a thread that does not finish). */
 bool trib_modules_find(uintptr_t address, struct trib_segment *out);
 
-/* After fork, in the child: drops a map that another thread was publishing; the next check rebuilds it. */
-void trib_modules_forked(void);
+/* Around fork. The child of a process with threads never asks the loader again (modules.c says why): what it opens later
+ * ends its paths. Other children notice dlopen as their parent does. */
+void trib_modules_before_fork(void);
+void trib_modules_after_fork(bool in_child);
 
 uint32_t trib_modules_count(void);
 

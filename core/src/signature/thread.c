@@ -27,17 +27,21 @@ static void thread_ended(void *arg) {
     give_back(arg);
 }
 
-static void forked(void) {
+static void parent_forked(void) {
+    trib_modules_after_fork(false);
+}
+
+static void child_forked(void) {
     struct trib_thread *thread = atomic_load_explicit(&threads, memory_order_acquire);
     for (; thread; thread = thread->next)
         if (thread != trib_thread_current && atomic_load_explicit(&thread->owned, memory_order_relaxed))
             give_back(thread);
-    trib_modules_forked();
+    trib_modules_after_fork(true);
 }
 
 static void prepare(void) {
     have_key = pthread_key_create(&key, thread_ended) == 0;
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(trib_modules_before_fork, parent_forked, child_forked);
 }
 
 static struct trib_thread *reuse(void) {

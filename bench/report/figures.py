@@ -13,8 +13,7 @@ from words import MIB
 COLOURS = ("#5c5c5c", "#0072b2", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#e69f00", "#8a6d00", "#004d40")
 STREAM_COLOURS = ("#9a9a9a", "#0072b2", "#56b4e9", "#009e73", "#8bc34a", "#e69f00", "#d55e00", "#cc79a7", "#5e35b1")
 DASHES = ("solid", "dash", "dot", "solid", "dash", "solid", "dashdot", "longdash", "dot")
-CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": "hover",
-          "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
+CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False}
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
 SMOOTH = 10  # points of about 200: a moving mean over 5 % of the run
 GIB = 1 << 30
@@ -45,6 +44,10 @@ def find(rows, label, gc):
     return next((row for row in rows if row["label"] == label and row["gc"] == gc), None)
 
 
+def wrapped(label):
+    return re.sub(r"[ +]", "<br>\\g<0>", label)
+
+
 def waf_per_policy(rows):
     """Bars of steady WAF, one colour per destination of survivors. They start at 1: what is above it is copying."""
     labels, gcs = labels_of(rows), gcs_of(rows)
@@ -52,11 +55,12 @@ def waf_per_policy(rows):
     for number, gc in enumerate(gcs):
         found = [find(rows, label, gc) for label in labels]
         values = [row["waf_steady"] if row else None for row in found]
-        figure.add_bar(name=f"gc={gc}", x=labels, y=[value - 1 if value else None for value in values], base=1,
+        figure.add_bar(name=f"gc={gc}", x=[wrapped(label) for label in labels], y=[value - 1 if value else None for value in values], base=1,
                        customdata=values, marker={"color": ("#0072b2", "#e69f00", "#009e73", "#cc79a7")[number % 4]},
                        text=[f"{value:.2f}" if value else "" for value in values], textposition="outside",
                        cliponaxis=False, hovertemplate="%{x}<br>WAF %{customdata:.3f}")
     figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_xaxes(tickangle=0)
     most = max((row["waf_steady"] or 1 for row in rows), default=1)
     figure.update_yaxes(title="steady WAF (flash / host pages)", range=[1, 1 + max(0.02, most - 1) * 1.15])
     return html(figure, "waf-per-policy", 380)

@@ -51,9 +51,11 @@ def headline(rows, gc):
     if saved <= 0:
         return (f"Here learned placement does not help: the drive copies as much or more under {best['label']} (WAF "
                 f"{steady(best):.2f}) as without placement ({steady(none):.2f})."), best
+    hints = figures.find(rows, "rocksdb-hints", gc)
+    told = f" RocksDB's own hints, where it gives them, reach {steady(hints):.2f}." if steady(hints) else ""
     return (f"With {best['label']} the drive copies {100 * saved:.0f} % less than without placement: steady write "
             f"amplification falls from {steady(none):.2f} to {steady(best):.2f} (gc={gc}), with no change to "
-            "RocksDB."), best
+            f"RocksDB.{told}"), best
 
 
 def chosen_labels(rows, gc):

@@ -4,7 +4,6 @@
 // jitter, one 1 MiB append of a flush or compaction for every 256 of them, syncs at the end of each
 // file, old files deleted.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/measure.hpp"
 #include "trace/trace.h"
 
 namespace {
@@ -104,18 +104,14 @@ void stop_on(bool failed, const char *what) {
     }
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 double write_seconds(const char *path, const std::vector<trib_event> &events) {
     trib_trace_writer *writer = nullptr;
     stop_on(trib_trace_writer_open(&writer, path, nullptr) != 0, "open for writing");
-    const auto start = std::chrono::steady_clock::now();
+    const double start = trib_bench::Seconds();
     for (const auto &event : events)
         trib_trace_write(writer, &event);
     stop_on(trib_trace_writer_close(writer) != 0, "write");
-    return seconds_since(start);
+    return trib_bench::Seconds() - start;
 }
 
 double read_seconds(const char *path, const std::vector<trib_event> &events) {
@@ -124,23 +120,18 @@ double read_seconds(const char *path, const std::vector<trib_event> &events) {
     stop_on(trib_trace_reader_open(&reader, path, nullptr, nullptr) != 0, "open for reading");
     uint64_t clock = 0;
     size_t count = 0;
-    const auto start = std::chrono::steady_clock::now();
+    const double start = trib_bench::Seconds();
     int rc;
     while ((rc = trib_trace_next(reader, &item, nullptr)) == 1) {
         clock += item.event.clock_bytes;
         count++;
     }
-    const double seconds = seconds_since(start);
+    const double seconds = trib_bench::Seconds() - start;
     for (const auto &event : events)
         clock -= event.clock_bytes;
     stop_on(rc != 0 || count != events.size() || clock != 0, "read");
     trib_trace_reader_close(reader);
     return seconds;
-}
-
-void print(const char *name, double value, const char *unit, const char *note) {
-    printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"samples\":%d,\"note\":\"%s\"}\n",
-           name, value, unit, kRounds, note);
 }
 
 } // namespace
@@ -162,11 +153,12 @@ int main() {
     unlink(path.c_str());
 
     const double writes = kEvents / write_best, reads = kEvents / read_best;
-    print("trace_events_per_s", std::min(writes, reads), "1/s",
-          "slower of write and read, best round, one core");
-    print("trace_write_events_per_s", writes, "1/s", "RocksDB-like mix into a file, page cache");
-    print("trace_read_events_per_s", reads, "1/s", "RocksDB-like mix from a file, page cache");
-    print("trace_bytes_per_event", static_cast<double>(status.st_size) / kEvents, "bytes",
-          "RocksDB-like mix");
+    const std::string note = "RocksDB-like mix, one core, page cache, best round";
+    trib_bench::Print("trace_events_per_s", std::min(writes, reads), "1/s", kRounds,
+                      "slower of write and read; " + note);
+    trib_bench::Print("trace_write_events_per_s", writes, "1/s", kRounds, note);
+    trib_bench::Print("trace_read_events_per_s", reads, "1/s", kRounds, note);
+    trib_bench::Print("trace_bytes_per_event", static_cast<double>(status.st_size) / kEvents,
+                      "bytes", 1, note);
     return 0;
 }

@@ -16,7 +16,7 @@ using namespace trib_test;
 namespace {
 
 struct Encoder : trib_trace_encoder {
-    Encoder() {
+    Encoder() : trib_trace_encoder{} {
         REQUIRE(trib_trace_encoder_init(this) == 0);
     }
     ~Encoder() {

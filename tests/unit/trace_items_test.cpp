@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "support/events.hpp"
@@ -177,9 +178,7 @@ TEST_CASE("a full disk makes the writer inert") {
     REQUIRE(error.text[0]);
 }
 
-TEST_CASE("a file-size limit reached later is repeated, not retried") {
-    // /dev/full refuses the header already; a pipe whose reader leaves fails after it, at a moment
-    // of our choice.
+TEST_CASE("a pipe that breaks makes the writer inert, without a signal") {
     ScratchFolder folder;
     const auto path = folder.file("fifo");
     REQUIRE(mkfifo(path.c_str(), 0600) == 0);
@@ -199,6 +198,44 @@ TEST_CASE("a file-size limit reached later is repeated, not retried") {
     sigpending(&pending);
     REQUIRE_FALSE(sigismember(&pending, SIGPIPE));
     REQUIRE(trib_trace_writer_close(writer) == -EPIPE);
+}
+
+TEST_CASE(
+    "a limit met in the middle of a block is repeated, and leaves a trace to be read up to it") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{100000, before.rlim_max}; // in the second block
+    trib_trace_writer *writer = open_writer(path);
+    FileEvents source(4);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    size_t count = 0;
+    int rc;
+    do {
+        const trib_event event = source.next();
+        rc = trib_trace_write(writer, &event);
+    } while (rc == 0 && ++count < 1000000);
+    const trib_event event = source.next();
+    const int again = trib_trace_write(writer, &event),
+              close_result = trib_trace_writer_close(writer);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    signal(SIGXFSZ, handler);
+    REQUIRE(rc == -EFBIG);
+    REQUIRE(again == -EFBIG);
+    REQUIRE(close_result == -EFBIG);
+    REQUIRE(read_bytes(path).size() == 100000);
+    REQUIRE(read_trace(path).end_result == -EBADMSG);
+    const auto contents = read_trace(path, true);
+    REQUIRE(contents.end_result == 0);
+    REQUIRE(contents.truncated);
+    REQUIRE(contents.events.size() > 1000);
+    REQUIRE(contents.events.size() < count);
+    FileEvents expected(4);
+    for (const auto &read : contents.events)
+        if (!same_event(read, expected.next()))
+            FAIL("not a prefix");
 }
 
 TEST_CASE("a trace can be read from a pipe") {

@@ -72,7 +72,6 @@ static inline void remember(struct trib_trace_state *state, struct trib_trace_la
 /* ---- encoding ---- */
 
 int trib_trace_encoder_init(struct trib_trace_encoder *encoder) {
-    memset(encoder, 0, sizeof *encoder);
     int rc = trib_trace_dictionary_init(&encoder->files, TRIB_TRACE_FILE_SLOTS);
     if (rc == 0)
         rc = trib_trace_dictionary_init(&encoder->contexts, TRIB_TRACE_CONTEXT_SLOTS);

@@ -81,7 +81,8 @@ struct trib_trace_encoder {
     struct trib_trace_dictionary files, contexts;
 };
 
-int trib_trace_encoder_init(struct trib_trace_encoder *encoder); /* 0 or -ENOMEM */
+/* The memory is zeroed already: pages that no trace needs stay untouched. 0 or -ENOMEM. */
+int trib_trace_encoder_init(struct trib_trace_encoder *encoder);
 void trib_trace_encoder_free(struct trib_trace_encoder *encoder);
 void trib_trace_encoder_reset(struct trib_trace_encoder *encoder);
 

@@ -11,7 +11,7 @@
 int trib_trace_dictionary_init(struct trib_trace_dictionary *dictionary, uint32_t capacity) {
     assert(capacity > 0 && capacity <= 32768 && (capacity & (capacity - 1)) == 0);
     struct trib_trace_dictionary_entry *entries = calloc(capacity, sizeof *entries);
-    uint16_t *table = calloc(2 * capacity, sizeof *table);
+    uint16_t *table = calloc(2 * (size_t)capacity, sizeof *table);
     if (!entries || !table) {
         free(entries);
         free(table);

@@ -195,7 +195,7 @@ static int read_block(struct trib_trace_reader *reader) {
         return damaged_payload(reader);
     if (block.type == TRIB_TRACE_BLOCK_END)
         return read_end(reader, &block);
-    if (block.flags & TRIB_TRACE_RESTART)
+    if ((block.flags & TRIB_TRACE_RESTART) && reader->seen.blocks) /* else it is as allocated */
         trib_trace_state_reset(&reader->state);
     reader->items_left = block.items;
     reader->seen.blocks++;

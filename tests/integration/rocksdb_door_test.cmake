@@ -41,7 +41,7 @@ if(TARGET tributary-rocksdb-plugin AND NOT TRIB_SANITIZE)
   add_test(NAME rocksdb_plugin_folder COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/rocksdb_plugin_folder_test.sh
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME rocksdb_newest COMMAND ${PROJECT_SOURCE_DIR}/scripts/rocksdb-newest ${PROJECT_BINARY_DIR})
-  add_test(NAME rocksdb_suite CONFIGURATIONS slow
+  add_test(NAME rocksdb_suite
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/rocksdb-suite ${PROJECT_BINARY_DIR})
   set_tests_properties(rocksdb_plugin_folder rocksdb_newest PROPERTIES LABELS newest TIMEOUT 900 SKIP_RETURN_CODE 77)
   set_tests_properties(rocksdb_suite PROPERTIES LABELS slow TIMEOUT 3600 SKIP_RETURN_CODE 77)

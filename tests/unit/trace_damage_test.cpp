@@ -130,7 +130,9 @@ TEST_CASE("what a power failure leaves at the end is a cut") {
         tail.back() = static_cast<char>(tail.back() ^ 1);
     }
     write_bytes(path, body + tail);
-    REQUIRE(read_trace(path).end_result == -EBADMSG);
+    const auto strict = read_trace(path);
+    REQUIRE(strict.end_result == -EBADMSG);
+    REQUIRE(mentions(strict.error, ("offset " + std::to_string(body.size()) + ":").c_str()));
     const auto contents = read_trace(path, true);
     REQUIRE(contents.end_result == 0);
     REQUIRE(contents.truncated);

@@ -67,6 +67,7 @@ struct trib_flash {
     uint8_t *page_streams;         /* external stream per physical page; PSTREAM and CLASS only */
     uint32_t *births;              /* per logical page: host_clock when written; keep_births only */
     struct flash_latency *latency; /* NULL: off */
+    bool keeps_records;            /* any of the last three */
 
     uint32_t superblock_pages, superblocks, groups;
     uint32_t external_streams, classes; /* S0 counts as one */

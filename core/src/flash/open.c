@@ -121,6 +121,7 @@ static int build(struct trib_flash *f, const struct trib_flash_config *config, s
     if (flash_tables_open(f) || flash_victims_open(f) || flash_latency_open(f))
         return trib_fail(error, -ENOMEM, "no memory for the tables of a drive of %llu physical pages",
                          (unsigned long long)f->physical_pages);
+    f->keeps_records = f->page_streams || f->births || f->latency;
     return 0;
 }
 

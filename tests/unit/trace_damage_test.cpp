@@ -139,6 +139,19 @@ TEST_CASE("what a power failure leaves at the end is a cut") {
     REQUIRE(contents.events.size() == events.size());
 }
 
+TEST_CASE("a hole of zeros with data after it is damage") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    const std::string bytes = small_trace(path);
+    const size_t end = bytes.size() - TRIB_TRACE_BLOCK_HEADER_BYTES - TRIB_TRACE_END_BYTES;
+    for (size_t zeros : {size_t{100}, size_t{200000}}) {
+        write_bytes(path, bytes.substr(0, end) + std::string(zeros, '\0') + bytes.substr(end));
+        const auto contents = read_trace(path, true);
+        REQUIRE(contents.end_result == -EBADMSG);
+        REQUIRE(mentions(contents.error, ("offset " + std::to_string(end) + ":").c_str()));
+    }
+}
+
 TEST_CASE("missing, repeated, swapped blocks and concatenated files are noticed") {
     ScratchFolder folder;
     const auto path = folder.file("t");

@@ -79,6 +79,11 @@ static void drop(struct trib_trace_reader *reader) {
     reader->filled_bytes = 0;
 }
 
+/* Not while following: a live file has no torn end. */
+static bool forgives_cut(const struct trib_trace_reader *reader) {
+    return reader->options.allow_truncated && !reader->options.follow;
+}
+
 /* The bytes end before the trace does. 0 (the caller asked to stop here quietly), -EAGAIN or
  * -EBADMSG. */
 static int cut(struct trib_trace_reader *reader, const char *reason) {
@@ -136,17 +141,32 @@ static int read_header(struct trib_trace_reader *reader) {
 /* ---- blocks ---- */
 
 static bool is_zero(const uint8_t *bytes, size_t length_bytes) {
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, length_bytes - 1) == 0;
+    return length_bytes == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length_bytes - 1) == 0);
+}
+
+/* Nothing but zeros up to the end of the file is space that the file system gave and a crash of the
+ * machine left unwritten. */
+static int damaged_header(struct trib_trace_reader *reader, const char *reason) {
+    uint64_t offset_bytes = reader->offset_bytes;
+    bool zeros = forgives_cut(reader);
+    int rc = 1;
+    while (zeros && rc == 1) {
+        rc = fill(reader, TRIB_TRACE_PAYLOAD_BYTES);
+        if (rc < 0)
+            return rc;
+        zeros = is_zero(reader->bytes, reader->filled_bytes);
+        drop(reader);
+    }
+    return zeros ? cut(reader, reason) : fail(reader, -EBADMSG, offset_bytes, reason);
 }
 
 /* A checksum that differs in the very last block is what a crash of the machine leaves behind. */
 static int damaged_payload(struct trib_trace_reader *reader) {
+    const char *reason = "block is damaged (checksum of its payload differs)";
     int rc = fill(reader, reader->filled_bytes + 1);
-    if (rc == 0 && !reader->options.follow)
-        return cut(reader, "the last block is damaged (checksum differs)");
-    return rc < 0 && rc != -EAGAIN
-               ? rc
-               : corrupt(reader, "block is damaged (checksum of its payload differs)");
+    if (rc == 0 && forgives_cut(reader))
+        return cut(reader, reason);
+    return rc < 0 && rc != -EAGAIN ? rc : corrupt(reader, reason);
 }
 
 /* The end block says what must have been read, and nothing may follow it. */
@@ -179,11 +199,8 @@ static int read_block(struct trib_trace_reader *reader) {
     if (rc <= 0)
         return rc ? rc : cut(reader, "the trace ends without an end block (truncated?)");
     const char *reason = trib_trace_block_unpack(&block, reader->bytes);
-    if (reason && is_zero(reader->bytes, TRIB_TRACE_BLOCK_HEADER_BYTES) &&
-        reader->options.allow_truncated && !reader->options.follow)
-        return cut(reader, reason); /* space that the file system gave but a crash left unwritten */
     if (reason)
-        return corrupt(reader, reason);
+        return damaged_header(reader, reason);
     if (block.sequence != reader->seen.items)
         return corrupt(reader, "block is out of order (one is missing or there twice)");
     rc = fill(reader, TRIB_TRACE_BLOCK_HEADER_BYTES + block.payload_bytes);

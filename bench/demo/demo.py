@@ -29,6 +29,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True  # the source tree stays clean
 sys.path.insert(0, os.path.join(ROOT, "bench", "demo"))
 
 import engine  # noqa: E402 (the path comes first)

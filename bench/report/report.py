@@ -16,6 +16,7 @@ except ImportError as error:
     sys.exit(f"report: {error}; run scripts/setup, and use Debian's /usr/bin/python3")
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True  # the source tree stays clean
 sys.path.insert(0, HERE)
 
 import figures  # noqa: E402 (the path comes first)

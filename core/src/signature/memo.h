@@ -24,7 +24,7 @@ struct trib_memo_entry {
     uint64_t signature;
     uint32_t first; /* index in the arena: `count` values, then `count` 32-bit distances from the frame */
     uint32_t count; /* a multiple of 4, padded by repeating the first word: the compare loop has no tail */
-    uint64_t unused;
+    uint64_t padding; /* 32 bytes: a set is two cache lines */
 };
 
 struct trib_memo {

@@ -85,8 +85,8 @@ void print_state(const std::string &path, const State &state) {
                grouped(state.status.live_runs));
     fmt::print("table    {} rows, {} evicted\n\n", grouped(state.status.attributes),
                grouped(state.status.attributes_evicted));
-    Table table({{"key", Align::left}, {"kind", Align::left}, {"hint", Align::left}, {"written"}, {"live"},
-                 {"lifetime"}, {"+-"}, {"samples"}, {"str"}});
+    Table table({{"key", Align::left, true}, {"kind", Align::left}, {"hint", Align::left}, {"written"}, {"live"},
+                 {"lifetime"}, {"+-"}, {"died"}, {"str"}});
     for (const trib_attribute_report &row : state.rows)
         table.add({fmt::format("{:016x}", row.key), file_kind_name(row.who.file_kind),
                    write_hint_name(row.who.write_hint), size_text(static_cast<double>(row.written_bytes)),
@@ -95,6 +95,7 @@ void print_state(const std::string &path, const State &state) {
                    row.samples ? size_text(row.lifetime_deviation_bytes) : "-",
                    si(static_cast<double>(row.samples)), "S" + std::to_string(row.stream)});
     fmt::print("{}", table.text(colours_wanted(STDOUT_FILENO)));
+    fmt::print("{}", wrapped("", "lifetime: mean of those that died, in host bytes, and its deviation; died: how many."));
 }
 
 Json json_state(const std::string &path, const State &state) {

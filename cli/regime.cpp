@@ -122,15 +122,17 @@ Regime regime_of(const std::vector<RunResult> &runs, const Survey &survey) {
 
 std::string regime_text(const Regime &regime) {
     const trib_drive_report &drive = regime.drive;
-    return fmt::format("drive   {} exported, {:.1f} % over-provisioned, {} streams besides S0, {} victims\n"
-                       "        {} superblocks of {}; at most {} open, {:.0f} % of the over-provisioned\n"
-                       "regime  live data at peak {:.1f} % of capacity, {:.0f} % of them cold; {:.1f} capacities\n"
-                       "        written\n",
-                       size_text(static_cast<double>(drive.capacity_bytes)), drive.over_provisioning_percent,
-                       drive.streams, drive.victim, grouped(drive.reclaim_units),
-                       size_text(static_cast<double>(drive.reclaim_unit_bytes)), regime.open_units_peak,
-                       regime.open_share_percent, regime.live_peak_percent, regime.cold_percent,
-                       regime.capacities_written);
+    return wrapped("drive   ", fmt::format("{} exported, {:.1f} % over-provisioned, {} streams besides S0, victim={}",
+                                           size_text(static_cast<double>(drive.capacity_bytes)),
+                                           drive.over_provisioning_percent, drive.streams, drive.victim)) +
+           wrapped("        ", fmt::format("{} superblocks of {}; at most {} open at once, {:.0f} % of the "
+                                           "over-provisioned",
+                                           grouped(drive.reclaim_units),
+                                           size_text(static_cast<double>(drive.reclaim_unit_bytes)),
+                                           regime.open_units_peak, regime.open_share_percent)) +
+           wrapped("regime  ", fmt::format("live data at peak {:.1f} % of capacity, {:.0f} % of them cold; {:.1f} "
+                                           "capacities written",
+                                           regime.live_peak_percent, regime.cold_percent, regime.capacities_written));
 }
 
 Json json_drive(const trib_drive_report &drive) {

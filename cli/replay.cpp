@@ -47,13 +47,15 @@ RunResult run_with_progress(const RunPlan &plan) {
 
 void print_drive(const RunResult &run) {
     const trib_drive_report &drive = run.drive;
-    fmt::print("drive     {} exported, {:.1f} % over-provisioned, {} reclaim units of {}\n",
-               size_text(static_cast<double>(drive.capacity_bytes)), drive.over_provisioning_percent,
-               grouped(drive.reclaim_units), size_text(static_cast<double>(drive.reclaim_unit_bytes)));
-    fmt::print("          gc={}, victim={}, {} streams besides S0, {:.1f} % live at peak\n", drive.gc, drive.victim,
-               drive.streams,
-               100.0 * static_cast<double>(drive.live_pages_peak * TRIB_BLOCK_BYTES) /
-                   static_cast<double>(drive.capacity_bytes));
+    auto capacity = static_cast<double>(drive.capacity_bytes);
+    double live_peak = static_cast<double>(drive.live_pages_peak * TRIB_BLOCK_BYTES);
+    fmt::print("{}", wrapped("drive     ",
+                             fmt::format("{}: {} exported, {:.1f} % over-provisioned, {} superblocks of {}, gc={}, "
+                                         "victim={}, {} streams besides S0, {:.1f} % live at peak",
+                                         drive.name, size_text(capacity), drive.over_provisioning_percent,
+                                         grouped(drive.reclaim_units),
+                                         size_text(static_cast<double>(drive.reclaim_unit_bytes)), drive.gc,
+                                         drive.victim, drive.streams, 100 * live_peak / capacity)));
     fmt::print("WAF       {} over the whole run, {} in steady state (second half)\n",
                run.waf > 0 ? fixed(run.waf, 3) : "unknown", run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "unknown");
     fmt::print("pages     {} from the host, {} copied by gc, {} erases\n", grouped(drive.host_pages),
@@ -61,7 +63,7 @@ void print_drive(const RunResult &run) {
     if (run.iops > 0)
         fmt::print("speed     {} simulated IOPS (4 KiB host writes, {:.1f} s of virtual time)\n",
                    grouped(static_cast<uint64_t>(run.iops)), drive.virtual_seconds);
-    fmt::print("streams   {} used, {} reclaim units open at once\n", run.streams.size(), drive.open_units_peak);
+    fmt::print("streams   {} used, at most {} superblocks open at once\n", run.streams.size(), drive.open_units_peak);
 }
 
 void print_streams(const RunResult &run) {
@@ -82,8 +84,9 @@ void print_streams(const RunResult &run) {
 }
 
 void print_summary(const ReplayOptions &options, const Survey &survey, const RunResult &run) {
-    fmt::print("trace     {}: {} events, {} written to {} files\n", options.trace, grouped(run.events),
-               size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files));
+    fmt::print("{}", wrapped("trace     ",
+                             fmt::format("{}: {} events, {} written to {} files", options.trace, grouped(run.events),
+                                         size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files))));
     fmt::print("policy    {}: {} signatures, {} re-clusterings\n", run.status.policy, run.status.attributes,
                run.status.reclusterings);
     if (run.has_drive)

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cxxabi.h>
 #include <fmt/format.h>
-#include <memory>
 
 #include "failure.h"
 
@@ -82,22 +79,9 @@ std::string Dictionary::symbolised(const trib_frame &frame) const {
     } else {
         char buffer[4096];
         trib_signature_symbolise(&module->second, frame.offset_bytes, buffer, sizeof buffer);
-        text = demangled(buffer);
+        text = buffer;
     }
     return symbols_.emplace(key, text).first->second;
-}
-
-std::string demangled(const std::string &frame) {
-    size_t mark = frame.find('!'), plus = frame.rfind('+');
-    if (mark == std::string::npos)
-        return frame;
-    if (plus == std::string::npos || plus < mark)
-        plus = frame.size();
-    std::string symbol = frame.substr(mark + 1, plus - mark - 1);
-    int status = 0;
-    std::unique_ptr<char, decltype(&std::free)> name(
-        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-    return name ? frame.substr(0, mark + 1) + name.get() + frame.substr(plus) : frame;
 }
 
 } // namespace cli

@@ -56,6 +56,4 @@ class Dictionary {
     mutable std::map<std::pair<uint32_t, uint64_t>, std::string> symbols_; // reading symbol tables is slow
 };
 
-std::string demangled(const std::string &frame); // of "module!symbol+offset"; others come back as they are
-
 } // namespace cli

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the emulated drive is on one core, what it takes in memory, and how far it is from theory.
+// How fast the emulated drive is on one core, what it takes in memory, and how far it is from
+// theory.
 //
-// Rates: single-page user writes per second of CPU time of the one thread (equal to wall time on an idle machine, and
-// steadier on a busy one), greedy collection, gc=same, 8 streams besides S0, full drive in steady state (preconditioned),
-// median of several windows. Drawing the random address is part of the measured time. Suffixes: _batch the batched call,
-// _streams writes spread over all 9 streams, _zipf exponent 1.0 over scattered addresses, _seq sequential overwrites,
-// _latency with the latency model on.
+// Rates: single-page user writes per second of CPU time of the one thread (equal to wall time on an
+// idle machine, and steadier on a busy one), greedy collection, gc=same, 8 streams besides S0, full
+// drive in steady state (preconditioned), median of several windows. Drawing the random address is
+// part of the measured time. Suffixes: _batch the batched call, _streams writes spread over all 9
+// streams, _zipf exponent 1.0 over scattered addresses, _seq sequential overwrites, _latency with
+// the latency model on.
 #include <ctime>
 
 #include <algorithm>
-#include <cstdarg>
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -46,9 +48,10 @@ double cpu_seconds() {
     return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
 
-void report(const std::string &name, double value, const char *unit, int samples, const std::string &note) {
-    printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"samples\":%d,\"note\":\"%s\"}\n", name.c_str(), value,
-           unit, samples, note.c_str());
+void report(const std::string &name, double value, const char *unit, int samples,
+            const std::string &note) {
+    printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"samples\":%d,\"note\":\"%s\"}\n",
+           name.c_str(), value, unit, samples, note.c_str());
     fflush(stdout);
 }
 
@@ -62,13 +65,15 @@ std::string text(const char *format, ...) {
     return line;
 }
 
-// Zipf with exponent 1.0 by the continuous approximation (rank = n^u), ranks scattered by an odd multiplier.
+// Zipf with exponent 1.0 by the continuous approximation (rank = n^u), ranks scattered by an odd
+// multiplier.
 uint32_t zipf(flash::Random &random, uint64_t pages) {
     uint64_t rank = uint64_t(std::exp(random.unit() * std::log(double(pages)))) - 1;
     return uint32_t(rank * 2654435761u % pages);
 }
 
-void write_window(const flash::Drive &d, Load load, uint64_t writes, uint64_t pages, flash::Random &random) {
+void write_window(const flash::Drive &d, Load load, uint64_t writes, uint64_t pages,
+                  flash::Random &random) {
     static uint64_t next;
     uint32_t lbas[kBatch];
     switch (load) {
@@ -115,7 +120,8 @@ trib_flash_latency nand() {
 }
 
 flash::Drive steady_drive(const Point &p) {
-    auto c = flash::config(p.gib * kPagesPerGib, p.over_provisioning_percent / 100, p.superblock_pages);
+    auto c =
+        flash::config(p.gib * kPagesPerGib, p.over_provisioning_percent / 100, p.superblock_pages);
     c.streams = kStreams;
     if (p.latency)
         c.latency = nand();
@@ -139,11 +145,13 @@ void measure_rate(const Point &p) {
         rates.push_back(double(p.window_writes) / (cpu_seconds() - start));
     }
     auto after = flash::stats(d);
-    double waf = 1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
+    double waf =
+        1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
     std::sort(rates.begin(), rates.end());
     report(p.name, rates[kWindows / 2], "1/s", kWindows,
-           text("WAF %.3f, %u-page superblocks, %.2f bytes per page, best window %.3g", waf, p.superblock_pages,
-                double(after.memory_bytes) / double(after.physical_pages), rates.back()));
+           text("WAF %.3f, %u-page superblocks, %.2f bytes per page, best window %.3g", waf,
+                p.superblock_pages, double(after.memory_bytes) / double(after.physical_pages),
+                rates.back()));
 }
 
 void measure_memory() {
@@ -151,7 +159,8 @@ void measure_memory() {
     plain.streams = kStreams;
     auto s = flash::stats(flash::open(plain));
     report("flash_bytes_per_page", double(s.memory_bytes) / double(s.physical_pages), "bytes", 1,
-           "64 GiB, per physical page; +1 with gc=pstream or class, +4 per logical page with keep_births");
+           "64 GiB, per physical page; +1 with gc=pstream or class, +4 per logical page with "
+           "keep_births");
 }
 
 double steady_waf(const flash::Drive &d, uint64_t pages, double rounds) {
@@ -173,15 +182,19 @@ void measure_theory() {
                 auto d = flash::open(c);
                 trib_flash_precondition(d.get(), 4, true);
                 double waf = steady_waf(d, pages, 4);
-                double alpha = double(flash::stats(d).physical_pages - superblock_pages) / double(pages);
+                double alpha =
+                    double(flash::stats(d).physical_pages - superblock_pages) / double(pages);
                 bool greedy = victim == TRIB_VICTIM_GREEDY;
-                double expected = greedy ? theory::greedy(alpha, superblock_pages) : theory::fifo(alpha);
+                double expected =
+                    greedy ? theory::greedy(alpha, superblock_pages) : theory::fifo(alpha);
                 double error = std::fabs(waf / expected - 1);
                 points++;
                 if (error >= worst) {
                     worst = error;
-                    where = text("worst: %s, %.0f %% over-provisioning, %u-page superblocks, WAF %.4f, theory %.4f",
-                                 greedy ? "greedy" : "fifo", over_provisioning * 100, superblock_pages, waf, expected);
+                    where = text("worst: %s, %.0f %% over-provisioning, %u-page superblocks, WAF "
+                                 "%.4f, theory %.4f",
+                                 greedy ? "greedy" : "fifo", over_provisioning * 100,
+                                 superblock_pages, waf, expected);
                 }
             }
     report("flash_theory_error_max", worst, "ratio", points, where);
@@ -210,9 +223,11 @@ double separation_error(trib_victim victim, double hot, double over_provisioning
     auto before = flash::stats(d);
     run(6 * pages);
     auto after = flash::stats(d);
-    double waf = 1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
+    double waf =
+        1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
     double alpha = (double(after.physical_pages) - 1.5 * superblock_pages) / double(pages);
-    return waf / theory::separated_greedy(alpha, {hot, 1 - hot}, {1 - hot, hot}, superblock_pages) - 1;
+    return waf / theory::separated_greedy(alpha, {hot, 1 - hot}, {1 - hot, hot}, superblock_pages) -
+           1;
 }
 
 void measure_separation(const char *name, trib_victim victim) {
@@ -220,7 +235,8 @@ void measure_separation(const char *name, trib_victim victim) {
     for (double hot : {0.8, 0.9})
         for (double over_provisioning : {0.07, 0.28})
             worst = std::max(worst, std::fabs(separation_error(victim, hot, over_provisioning)));
-    report(name, worst, "ratio", 4, "80/20 and 90/10 in two streams, 7 and 28 %; against the optimum for greedy groups");
+    report(name, worst, "ratio", 4,
+           "80/20 and 90/10 in two streams, 7 and 28 %; against the optimum for greedy groups");
 }
 
 const Point kPoints[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes -> a drive and a sequence of operations on it. The first bytes choose geometry, streams, destination and victim
- * selection; the rest is operations. After every 16 of them and at the end the drive checks itself and a map of what is
- * written agrees. A drive that wedges is a time-out. */
+/* Bytes -> a drive and a sequence of operations on it. The first bytes choose geometry, streams,
+ * destination and victim selection; the rest is operations. After every 16 of them and at the end
+ * the drive checks itself and a map of what is written agrees. A drive that wedges is a time-out.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "flash/flash.h"
 
 #define PAGES_MAX 2048u
-#define WORK_MAX 4000u /* pages written per input: collection multiplies them */
+#define WORK_MAX  4000u /* pages written per input: collection multiplies them */
 
 struct input {
     const uint8_t *at;
@@ -47,7 +48,8 @@ static uint32_t scatter(struct run *r, uint32_t bound) {
     return (uint32_t)((r->random >> 33) % bound);
 }
 
-static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class, bool victim_internal) {
+static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
+                         bool victim_internal) {
     struct run *r = arg;
     assert(lba < r->pages && r->mapped[lba]);
     assert(r->streams[lba] == stream);
@@ -97,7 +99,8 @@ static void written(struct run *r, uint32_t lba, uint32_t pages, uint16_t stream
     r->work += pages;
 }
 
-/* Page by page where relocate is asked: collection inside a call sees the pages before it as the host left them. */
+/* Page by page where relocate is asked: collection inside a call sees the pages before it as the
+ * host left them. */
 static void do_write(struct run *r, uint32_t lba, uint32_t pages, uint16_t stream) {
     if (lba >= r->pages || pages == 0 || pages > r->pages - lba) {
         assert(trib_flash_write(r->flash, lba, pages, stream) == -EINVAL);

@@ -29,7 +29,8 @@ static std::string dump(const flash::Drive &d) {
 }
 
 // Three groups of pages with different death rates, each in the stream that `labels` gives it.
-static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, double fill = 1.0, uint64_t seed = 4) {
+static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, double fill = 1.0,
+                   uint64_t seed = 4) {
     auto d = flash::open(c);
     uint32_t pages = uint32_t(fill * double(c.logical_pages));
     flash::Random random(seed);
@@ -44,7 +45,9 @@ static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, dou
     return {flash::stats(d), dump(d)};
 }
 
-static uint16_t first_internal(void *, uint64_t, uint16_t, uint16_t, bool) { return 0; }
+static uint16_t first_internal(void *, uint64_t, uint16_t, uint16_t, bool) {
+    return 0;
+}
 
 static trib_flash_config control(trib_gc_destination gc, trib_victim victim) {
     auto c = flash::config(PAGES, 0.10, 64);
@@ -58,8 +61,8 @@ static trib_flash_config control(trib_gc_destination gc, trib_victim victim) {
 
 TEST_CASE("permuted stream labels change nothing at all") {
     for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_CLASS, TRIB_GC_PRESERVE})
-        for (auto victim : {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEFIT, TRIB_VICTIM_FIFO, TRIB_VICTIM_D_CHOICES,
-                            TRIB_VICTIM_SPARE_QUOTA}) {
+        for (auto victim : {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEFIT, TRIB_VICTIM_FIFO,
+                            TRIB_VICTIM_D_CHOICES, TRIB_VICTIM_SPARE_QUOTA}) {
             auto c = control(gc, victim);
             auto a = grouped(c, {1, 2, 3}), b = grouped(c, {3, 0, 4}), d = grouped(c, {2, 1, 0});
             CAPTURE(gc, victim);
@@ -80,18 +83,22 @@ TEST_CASE("nor when superblocks are so scarce that streams share") {
     CHECK(a.stats.gc_pages == b.stats.gc_pages);
 }
 
-// Files of a few superblocks, each rewritten whole in random order: what a log-structured engine does to a drive.
-static double files_waf(const trib_flash_config &c, const std::vector<uint16_t> &labels, double fill) {
+// Files of a few superblocks, each rewritten whole in random order: what a log-structured engine
+// does to a drive.
+static double files_waf(const trib_flash_config &c, const std::vector<uint16_t> &labels,
+                        double fill) {
     const uint32_t file_pages = 256;
     auto d = flash::open(c);
     uint32_t files = uint32_t(fill * double(c.logical_pages)) / file_pages;
     flash::Random random(3);
     for (uint32_t file = 0; file < files; file++)
-        REQUIRE(trib_flash_write(d.get(), file * file_pages, file_pages, labels[file % labels.size()]) == 0);
+        REQUIRE(trib_flash_write(d.get(), file * file_pages, file_pages,
+                                 labels[file % labels.size()]) == 0);
     for (uint32_t i = 0; i < 20 * files; i++) {
         uint32_t file = random.below(files);
         REQUIRE(trib_flash_discard(d.get(), file * file_pages, file_pages) == 0);
-        REQUIRE(trib_flash_write(d.get(), file * file_pages, file_pages, labels[file % labels.size()]) == 0);
+        REQUIRE(trib_flash_write(d.get(), file * file_pages, file_pages,
+                                 labels[file % labels.size()]) == 0);
     }
     return flash::waf(d);
 }
@@ -112,7 +119,8 @@ TEST_CASE("data that die alike gain nothing from streams by address") {
         flash::Random random(8);
         for (uint64_t i = 0; i < 12 * c.logical_pages; i++) {
             uint32_t lba = i < c.logical_pages ? uint32_t(i) : random.below(c.logical_pages);
-            REQUIRE(trib_flash_write(d.get(), lba, 1, labels[lba * labels.size() / c.logical_pages]) == 0);
+            REQUIRE(trib_flash_write(d.get(), lba, 1,
+                                     labels[lba * labels.size() / c.logical_pages]) == 0);
         }
         return flash::waf(d);
     };
@@ -128,7 +136,8 @@ TEST_CASE("random labels gain nothing over one stream") {
         REQUIRE(trib_flash_precondition(d.get(), 3, true) == 0);
         flash::Random random(8), label(9);
         for (uint64_t i = 0; i < 6 * PAGES; i++)
-            REQUIRE(trib_flash_write(d.get(), random.below(PAGES), 1, uint16_t(labelled ? label.below(5) : 0)) == 0);
+            REQUIRE(trib_flash_write(d.get(), random.below(PAGES), 1,
+                                     uint16_t(labelled ? label.below(5) : 0)) == 0);
         return flash::waf(d);
     };
     CHECK(run(true) > 0.98 * run(false));
@@ -168,7 +177,8 @@ TEST_CASE("preconditioning ends in steady state: the next windows agree") {
         for (int window = 0; window < 6; window++) {
             for (uint64_t i = 0; i < c.logical_pages; i++)
                 REQUIRE(trib_flash_write(d.get(), random.below(c.logical_pages), 1, 0) == 0);
-            windows.push_back(1 + double(flash::stats(d).gc_pages - copied) / double(c.logical_pages));
+            windows.push_back(1 +
+                              double(flash::stats(d).gc_pages - copied) / double(c.logical_pages));
             copied = flash::stats(d).gc_pages;
         }
         CAPTURE(over_provisioning, windows);

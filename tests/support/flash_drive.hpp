@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drive that closes itself, and a random source that is the same everywhere (std distributions are not).
+// A drive that closes itself, and a random source that is the same everywhere (std distributions
+// are not).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,11 +12,14 @@
 namespace flash {
 
 struct Closer {
-    void operator()(trib_flash *f) const { trib_flash_close(f); }
+    void operator()(trib_flash *f) const {
+        trib_flash_close(f);
+    }
 };
 using Drive = std::unique_ptr<trib_flash, Closer>;
 
-inline trib_flash_config config(uint64_t logical_pages, double over_provisioning, uint32_t superblock_pages) {
+inline trib_flash_config config(uint64_t logical_pages, double over_provisioning,
+                                uint32_t superblock_pages) {
     trib_flash_config c{};
     c.logical_pages = logical_pages;
     c.over_provisioning = over_provisioning;
@@ -46,18 +50,23 @@ inline double waf(const Drive &d) {
 }
 
 class Random {
-public:
-    explicit Random(uint64_t seed) : state_(seed) {}
+  public:
+    explicit Random(uint64_t seed) : state_(seed) {
+    }
     uint64_t next() {
         uint64_t z = state_ += 0x9E3779B97F4A7C15ull;
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
         return z ^ (z >> 31);
     }
-    uint32_t below(uint64_t bound) { return uint32_t(((next() >> 32) * bound) >> 32); }
-    double unit() { return double(next() >> 11) * 0x1p-53; }
+    uint32_t below(uint64_t bound) {
+        return uint32_t(((next() >> 32) * bound) >> 32);
+    }
+    double unit() {
+        return double(next() >> 11) * 0x1p-53;
+    }
 
-private:
+  private:
     uint64_t state_;
 };
 

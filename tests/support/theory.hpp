@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Write amplification of a page-mapped drive under uniform random writes, in closed form: what the flash model is
-// tested against. alpha = physical / logical pages (over-provisioning + 1). Pure functions.
+// Write amplification of a page-mapped drive under uniform random writes, in closed form: what the
+// flash model is tested against. alpha = physical / logical pages (over-provisioning + 1). Pure
+// functions.
 //
-// fifo      Menon & Cody (1995); Desnoyers, "Analytic models of SSD write performance", TOS 2014, section 3.
-// greedy    Desnoyers, section 4: b pages per superblock; b -> infinity is fifo.
-// mixed     groups with traffic r_i and size u_i (each sums to 1) that share one frontier, FIFO.
-// separated groups that never mix, spare space divided optimally; FIFO inside each (b -> infinity).
+// fifo      Menon & Cody (1995); Desnoyers, "Analytic models of SSD write performance", TOS 2014,
+// section 3. greedy    Desnoyers, section 4: b pages per superblock; b -> infinity is fifo. mixed
+// groups with traffic r_i and size u_i (each sums to 1) that share one frontier, FIFO. separated
+// groups that never mix, spare space divided optimally; FIFO inside each (b -> infinity).
 // separated_greedy  the same for two groups and greedy collection inside each.
 //
-// A simulated drive of N superblocks of b pages that exports U pages and holds R superblocks back (free ones that only
-// collection may use, and the unwritten part of open ones) has alpha_effective = (N - R) b / U.
+// A simulated drive of N superblocks of b pages that exports U pages and holds R superblocks back
+// (free ones that only collection may use, and the unwritten part of open ones) has alpha_effective
+// = (N - R) b / U.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -68,7 +70,8 @@ inline double mixed(double alpha, const std::vector<Group> &groups) {
     });
 }
 
-// Lagrange: r_i / u_i = mu (1 / (A_i - 1) - ln(A_i / (A_i - 1))) for every group, spare space used up.
+// Lagrange: r_i / u_i = mu (1 / (A_i - 1) - ln(A_i / (A_i - 1))) for every group, spare space used
+// up.
 inline double separated(double alpha, const std::vector<Group> &groups) {
     auto amplification = [](const Group &g, double mu) {
         return bisect(1 + 1e-12, 1e6, [&](double a) {
@@ -87,7 +90,8 @@ inline double separated(double alpha, const std::vector<Group> &groups) {
     return sum;
 }
 
-inline double separated_greedy(double alpha, const Group &a, const Group &b, double pages_per_superblock) {
+inline double separated_greedy(double alpha, const Group &a, const Group &b,
+                               double pages_per_superblock) {
     auto total = [&](double alpha_a) {
         double alpha_b = (alpha - a.size * alpha_a) / b.size;
         return a.traffic * std::fmax(1, greedy(alpha_a, pages_per_superblock)) +

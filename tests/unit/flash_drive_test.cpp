@@ -172,7 +172,8 @@ TEST_CASE("a batch is the same as single writes") {
             lba = random.below(5000);
             REQUIRE(trib_flash_write(one.get(), lba, 1, stream) == 0);
         }
-        REQUIRE(trib_flash_write_batch(many.get(), lbas.data(), uint32_t(lbas.size()), stream) == 0);
+        REQUIRE(trib_flash_write_batch(many.get(), lbas.data(), uint32_t(lbas.size()), stream) ==
+                0);
     }
     for (uint64_t lba = 0; lba < 5000; lba++)
         REQUIRE(trib_flash_lookup(one.get(), lba) == trib_flash_lookup(many.get(), lba));

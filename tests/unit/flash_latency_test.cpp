@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time: what can be computed by hand must come out, to the rounding of the histogram (3 %) for percentiles.
+// Virtual time: what can be computed by hand must come out, to the rounding of the histogram (3 %)
+// for percentiles.
 #include <algorithm>
 
 #include "support/catch.hpp"
@@ -57,7 +58,8 @@ TEST_CASE("filling an empty drive runs at the speed of its dies") {
     auto d = flash::open(c);
     for (uint64_t lba = 0; lba < c.logical_pages; lba++)
         REQUIRE(trib_flash_write(d.get(), lba, 1, 0) == 0);
-    CHECK(iops(d) == Approx(16 * 3 / 700e-6).epsilon(0.01)); // dies * pages per program / program time
+    CHECK(iops(d) ==
+          Approx(16 * 3 / 700e-6).epsilon(0.01)); // dies * pages per program / program time
 }
 
 TEST_CASE("slow channels bound it instead") {
@@ -117,7 +119,8 @@ TEST_CASE("garbage collection takes the dies away from the host") {
         flash::Random random(1);
         for (int i = 0; i < 100000; i++)
             REQUIRE(trib_flash_write(d.get(), random.below(48 * 1024), 1, 0) == 0);
-        // Die time per host page, if every die were always busy: programs of host and copies, reads, erases.
+        // Die time per host page, if every die were always busy: programs of host and copies,
+        // reads, erases.
         double waf = flash::waf(d), erases = double(flash::stats(d).erases) / 100000;
         double busy_us = (waf * 700 / 3 + (waf - 1) * 60 + erases * 16 * 3500) / 16;
         CAPTURE(over_provisioning, waf);

@@ -19,7 +19,8 @@ static uint32_t host_class(struct trib_flash *f, uint16_t stream, uint32_t pages
     return 0;
 }
 
-static void after_host_pages(struct trib_flash *f, struct flash_stream *s, uint32_t class, uint32_t pages) {
+static void after_host_pages(struct trib_flash *f, struct flash_stream *s, uint32_t class,
+                             uint32_t pages) {
     if (TRIB_UNLIKELY(s != &f->streams[class]))
         f->counters.shared_pages += pages;
     if (TRIB_UNLIKELY(!flash_is_open(s)))
@@ -27,8 +28,8 @@ static void after_host_pages(struct trib_flash *f, struct flash_stream *s, uint3
 }
 
 /* `part` pages that fit into the open superblock of s. */
-static inline void write_part(struct trib_flash *f, struct flash_stream *s, uint32_t class, uint32_t lba,
-                              uint32_t part) {
+static inline void write_part(struct trib_flash *f, struct flash_stream *s, uint32_t class,
+                              uint32_t lba, uint32_t part) {
     f->host_clock += part;
     f->streams[class].traffic.host_pages += part;
     for (uint32_t i = 0; i < part; i++)
@@ -46,7 +47,8 @@ static void write_plain(struct trib_flash *f, uint32_t lba, uint32_t pages, uint
     }
 }
 
-/* One page at a time, for what is kept per page. Returns when the host has its answer, in microseconds. */
+/* One page at a time, for what is kept per page. Returns when the host has its answer, in
+ * microseconds. */
 static double write_recorded(struct trib_flash *f, uint32_t lba, uint32_t class, double now_us) {
     struct flash_stream *s = flash_room_for_host(f, class);
     uint32_t page = s->next;
@@ -55,7 +57,7 @@ static double write_recorded(struct trib_flash *f, uint32_t lba, uint32_t class,
     f->streams[class].traffic.host_pages++;
     flash_program(f, s, lba);
     if (f->page_streams)
-        f->page_streams[page] = (uint8_t)class;
+        f->page_streams[page] = (uint8_t) class;
     if (f->births)
         f->births[lba] = (uint32_t)f->host_clock;
     if (f->latency)
@@ -78,8 +80,8 @@ static void write_command(struct trib_flash *f, uint32_t lba, uint32_t pages, ui
         flash_latency_end(f->latency, issued_us, done_us, true);
 }
 
-/* The one case that is worth its own path: few instructions between two cache misses let the processor overlap the
- * misses of several calls. */
+/* The one case that is worth its own path: few instructions between two cache misses let the
+ * processor overlap the misses of several calls. */
 static inline bool write_one(struct trib_flash *f, uint32_t lba, uint16_t stream) {
     struct flash_stream *s = &f->streams[stream];
     if (TRIB_UNLIKELY(stream >= f->external_streams || f->keeps_records || !flash_is_open(s)))
@@ -97,7 +99,8 @@ int trib_flash_write(struct trib_flash *f, uint64_t lba, uint32_t pages, uint16_
     return 0;
 }
 
-int trib_flash_write_batch(struct trib_flash *f, const uint32_t *lbas, uint32_t count, uint16_t stream) {
+int trib_flash_write_batch(struct trib_flash *f, const uint32_t *lbas, uint32_t count,
+                           uint16_t stream) {
     for (uint32_t i = 0; i < count; i++)
         if (lbas[i] >= f->logical_pages)
             return -EINVAL;
@@ -173,7 +176,8 @@ int trib_flash_precondition(struct trib_flash *f, double random_rounds, bool res
         write_command(f, (uint32_t)lba, 1, 0);
     while (random_pages > 0) {
         uint32_t lbas[PRECONDITION_BATCH];
-        uint32_t count = random_pages < PRECONDITION_BATCH ? (uint32_t)random_pages : PRECONDITION_BATCH;
+        uint32_t count =
+            random_pages < PRECONDITION_BATCH ? (uint32_t)random_pages : PRECONDITION_BATCH;
         for (uint32_t i = 0; i < count; i++)
             lbas[i] = flash_random(f, (uint32_t)f->logical_pages);
         (void)trib_flash_write_batch(f, lbas, count, 0); /* all in range */

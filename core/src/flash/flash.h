@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulated multi-stream drive: superblock page mapping with external (host) and internal (garbage collection)
- * streams. Knows no policy, no NVMe, no files. Deterministic for a seed. Thread safety: one caller.
- * Invariants after every call: one live copy per mapped logical page; valid counts add up to the mapped pages; a free
- * superblock holds no data; host writes never fail for lack of space while lba < exported pages. */
+/* The emulated multi-stream drive: superblock page mapping with external (host) and internal
+ * (garbage collection) streams. Knows no policy, no NVMe, no files. Deterministic for a seed.
+ * Thread safety: one caller. Invariants after every call: one live copy per mapped logical page;
+ * valid counts add up to the mapped pages; a free superblock holds no data; host writes never fail
+ * for lack of space while lba < exported pages. */
 #ifndef TRIB_FLASH_FLASH_H
 #define TRIB_FLASH_FLASH_H
 
@@ -18,48 +19,58 @@ struct trib_flash;
 
 /* Where garbage collection puts survivors (algorithms 0.1). */
 enum trib_gc_destination {
-    TRIB_GC_SAME = 0,     /* the open host superblock of their stream: the papers' drive without internal streams */
-    TRIB_GC_SHARED = 1,   /* one superblock for all survivors: what today's drives do */
-    TRIB_GC_TWIN = 2,     /* S_i and S'_i -> S'_i (PCStream internal streams, FAST'19 section 4) */
-    TRIB_GC_PSTREAM = 3,  /* internal stream named by the callback, keyed by current mapping (vStream-FTL) */
+    TRIB_GC_SAME = 0,   /* the open host superblock of their stream: the papers' drive without
+                           internal streams */
+    TRIB_GC_SHARED = 1, /* one superblock for all survivors: what today's drives do */
+    TRIB_GC_TWIN = 2,   /* S_i and S'_i -> S'_i (PCStream internal streams, FAST'19 section 4) */
+    TRIB_GC_PSTREAM =
+        3, /* internal stream named by the callback, keyed by current mapping (vStream-FTL) */
     TRIB_GC_CLASS = 4,    /* internal stream named by the callback (SepBIT) */
-    TRIB_GC_PRESERVE = 5, /* own stream, a superblock of its own for survivors that keeps the external number (FIOS) */
+    TRIB_GC_PRESERVE = 5, /* own stream, a superblock of its own for survivors that keeps the
+                             external number (FIOS) */
 };
 
 enum trib_victim {
-    TRIB_VICTIM_GREEDY = 0,       /* fewest valid pages, oldest first among equals */
-    TRIB_VICTIM_COST_BENEFIT = 1, /* max (1-u)/(2u) * age (Rosenblum & Ousterhout; age since closed, in host pages) */
+    TRIB_VICTIM_GREEDY = 0, /* fewest valid pages, oldest first among equals */
+    TRIB_VICTIM_COST_BENEFIT =
+        1, /* max (1-u)/(2u) * age (Rosenblum & Ousterhout; age since closed, in host pages) */
     TRIB_VICTIM_FIFO = 2,
-    TRIB_VICTIM_D_CHOICES = 3,    /* fewest valid of d random closed superblocks */
-    TRIB_VICTIM_SPARE_QUOTA = 4,  /* group farthest above its optimal spare sqrt(r u), oldest or emptiest inside it */
+    TRIB_VICTIM_D_CHOICES = 3, /* fewest valid of d random closed superblocks */
+    TRIB_VICTIM_SPARE_QUOTA =
+        4, /* group farthest above its optimal spare sqrt(r u), oldest or emptiest inside it */
 };
 
-/* Destination of a page under collection: internal stream 0..internal_streams-1. `stream` is the external stream the
- * host wrote the page to; `victim_class` the victim's internal stream, or its external one. Asked only by PSTREAM and
- * CLASS. A number out of range is taken as internal stream 0 and counted in remapped_writes. Must not call the drive. */
-typedef uint16_t trib_flash_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
-                                        bool victim_internal);
+/* Destination of a page under collection: internal stream 0..internal_streams-1. `stream` is the
+ * external stream the host wrote the page to; `victim_class` the victim's internal stream, or its
+ * external one. Asked only by PSTREAM and CLASS. A number out of range is taken as internal stream
+ * 0 and counted in remapped_writes. Must not call the drive. */
+typedef uint16_t trib_flash_relocate_fn(void *arg, uint64_t lba, uint16_t stream,
+                                        uint16_t victim_class, bool victim_internal);
 
 struct trib_flash_latency { /* microseconds; 0 channels = model off */
     uint32_t channels, dies_per_channel;
-    double read_us, program_us, erase_us; /* per NAND page (program: per wordline of pages_per_program) */
+    double read_us, program_us,
+        erase_us; /* per NAND page (program: per wordline of pages_per_program) */
     double channel_mb_per_s;
     uint32_t pages_per_program; /* logical pages programmed at once on a die */
     uint32_t queue_depth;       /* host commands in flight, closed loop */
 };
 
 struct trib_flash_config {
-    uint64_t logical_pages;  /* exported, 4 KiB each; 1.. ; physical pages stay below 2^32 */
-    double over_provisioning; /* physical / logical - 1, e.g. 0.07; rounded up to whole superblocks */
+    uint64_t logical_pages; /* exported, 4 KiB each; 1.. ; physical pages stay below 2^32 */
+    double
+        over_provisioning; /* physical / logical - 1, e.g. 0.07; rounded up to whole superblocks */
     uint32_t superblock_pages; /* 2..2^24; striped over all dies */
-    uint32_t streams;        /* external streams besides S0: host may name 0..streams; 0..254 */
-    uint32_t internal_streams; /* for PSTREAM and CLASS, 1..255; TWIN and PRESERVE use streams + 1 */
+    uint32_t streams;          /* external streams besides S0: host may name 0..streams; 0..254 */
+    uint32_t
+        internal_streams; /* for PSTREAM and CLASS, 1..255; TWIN and PRESERVE use streams + 1 */
     enum trib_gc_destination gc;
     enum trib_victim victim;
     uint32_t victim_choices; /* d of D_CHOICES, 1..64 */
-    uint32_t gc_free_low;    /* collect while free superblocks < this; 0 = 2, the smallest number that cannot wedge */
+    uint32_t gc_free_low; /* collect while free superblocks < this; 0 = 2, the smallest number that
+                             cannot wedge */
     uint64_t seed;
-    bool keep_births;        /* per-page host write clock, kept across copies; +4 bytes per page */
+    bool keep_births; /* per-page host write clock, kept across copies; +4 bytes per page */
     trib_flash_relocate_fn *relocate;
     void *relocate_arg;
     struct trib_flash_latency latency;
@@ -68,15 +79,20 @@ struct trib_flash_config {
 struct trib_flash_stats {
     uint64_t host_pages, gc_pages, erases, read_pages;
     uint64_t discarded_pages; /* mapped pages that a discard unmapped */
-    uint64_t remapped_writes; /* pages written (or relocated) to a stream that the drive does not have */
-    uint64_t shared_pages;    /* host pages that had to go to another stream's open superblock: too many were open */
+    uint64_t
+        remapped_writes; /* pages written (or relocated) to a stream that the drive does not have */
+    uint64_t shared_pages;    /* host pages that had to go to another stream's open superblock: too
+                                 many were open */
     uint64_t misplaced_pages; /* copies that had to go to another destination's open superblock */
-    uint64_t early_closes;    /* superblocks closed before they were full, because idle while space was short */
-    uint64_t padded_pages;    /* pages that these closes left unwritten; not programmed, not in gc_pages */
+    uint64_t early_closes; /* superblocks closed before they were full, because idle while space was
+                              short */
+    uint64_t
+        padded_pages; /* pages that these closes left unwritten; not programmed, not in gc_pages */
     uint64_t mapped_pages, physical_pages;
     uint64_t closed_superblocks, free_superblocks, open_superblocks, open_superblocks_peak;
     uint32_t streams_used;
-    uint32_t erase_count_min, erase_count_max; /* wear: over the drive's life, a counter reset leaves it alone */
+    uint32_t erase_count_min,
+        erase_count_max; /* wear: over the drive's life, a counter reset leaves it alone */
     double erase_count_mean;
     double virtual_seconds;
     double write_latency_us_mean, write_latency_us_p99;
@@ -91,30 +107,35 @@ struct trib_flash_stream_stats {
     uint64_t valid_pages;  /* in them */
 };
 
-int trib_flash_open(struct trib_flash **out, const struct trib_flash_config *config, struct trib_error *error);
+int trib_flash_open(struct trib_flash **out, const struct trib_flash_config *config,
+                    struct trib_error *error);
 void trib_flash_close(struct trib_flash *flash);
 
-/* 0; -EINVAL (zero pages, beyond the exported range). stream > streams: S0, counted as remapped (real drives). */
+/* 0; -EINVAL (zero pages, beyond the exported range). stream > streams: S0, counted as remapped
+ * (real drives). */
 int trib_flash_write(struct trib_flash *flash, uint64_t lba, uint32_t pages, uint16_t stream);
-/* The same as `count` single-page writes in that order, but the cache misses of neighbours overlap. On -EINVAL none
- * was written. */
-int trib_flash_write_batch(struct trib_flash *flash, const uint32_t *lbas, uint32_t count, uint16_t stream);
+/* The same as `count` single-page writes in that order, but the cache misses of neighbours overlap.
+ * On -EINVAL none was written. */
+int trib_flash_write_batch(struct trib_flash *flash, const uint32_t *lbas, uint32_t count,
+                           uint16_t stream);
 int trib_flash_discard(struct trib_flash *flash, uint64_t lba, uint64_t pages);
 int trib_flash_read(struct trib_flash *flash, uint64_t lba, uint32_t pages); /* time only */
 
 /* Pages that hold data now; O(1), unlike the statistics. */
 uint64_t trib_flash_mapped_pages(const struct trib_flash *flash);
 
-/* Physical page of a logical one, or UINT32_MAX: lets a block store keep data per physical or logical page. */
+/* Physical page of a logical one, or UINT32_MAX: lets a block store keep data per physical or
+ * logical page. */
 uint32_t trib_flash_lookup(const struct trib_flash *flash, uint64_t lba);
 
-/* Host pages written since the host last wrote this one, 0 for the newest; copies do not count. UINT32_MAX if it is
- * unmapped or the drive does not keep births. Wrong by a multiple of 2^32 beyond 16 TiB. */
+/* Host pages written since the host last wrote this one, 0 for the newest; copies do not count.
+ * UINT32_MAX if it is unmapped or the drive does not keep births. Wrong by a multiple of 2^32
+ * beyond 16 TiB. */
 uint32_t trib_flash_age(const struct trib_flash *flash, uint64_t lba);
 
-/* Writes every logical page once, sequentially, then `random_rounds` times the exported size uniformly, so that a test
- * starts from a full drive in steady state (all of it in S0); counters are reset afterwards if asked. 0 or -EINVAL
- * (negative or not a number). */
+/* Writes every logical page once, sequentially, then `random_rounds` times the exported size
+ * uniformly, so that a test starts from a full drive in steady state (all of it in S0); counters
+ * are reset afterwards if asked. 0 or -EINVAL (negative or not a number). */
 int trib_flash_precondition(struct trib_flash *flash, double random_rounds, bool reset_counters);
 /* What was written so far no longer counts; wear does. */
 void trib_flash_reset_counters(struct trib_flash *flash);
@@ -124,10 +145,12 @@ void trib_flash_statistics(const struct trib_flash *flash, struct trib_flash_sta
 int trib_flash_stream_statistics(const struct trib_flash *flash, uint16_t stream, bool internal,
                                  struct trib_flash_stream_stats *out);
 
-/* Checks every invariant from first principles, O(pages). 0; -EBADMSG with the first broken one; -ENOMEM. */
+/* Checks every invariant from first principles, O(pages). 0; -EBADMSG with the first broken one;
+ * -ENOMEM. */
 int trib_flash_check(const struct trib_flash *flash, struct trib_error *error);
 
-/* JSON for plots: geometry, counters, per superblock {state, stream, internal, valid, erases, age}. 0 or -EIO. */
+/* JSON for plots: geometry, counters, per superblock {state, stream, internal, valid, erases, age}.
+ * 0 or -EIO. */
 int trib_flash_dump(const struct trib_flash *flash, FILE *out);
 
 TRIB_C_END

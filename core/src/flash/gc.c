@@ -52,7 +52,8 @@ static uint32_t gather(struct trib_flash *f, uint32_t victim) {
 }
 
 /* The table entries to change are scattered over the whole map: fetch them ahead. */
-static void append(struct trib_flash *f, struct flash_stream *s, const uint32_t *lbas, uint32_t count) {
+static void append(struct trib_flash *f, struct flash_stream *s, const uint32_t *lbas,
+                   uint32_t count) {
     uint32_t *map = f->logical_to_physical, page = s->next;
     memcpy(&f->physical_to_logical[page], lbas, count * sizeof *lbas);
     for (uint32_t i = 0; i < count; i++) {
@@ -84,8 +85,9 @@ static uint32_t move_together(struct trib_flash *f, uint32_t victim, uint32_t cl
 
 static uint32_t ask(struct trib_flash *f, uint32_t page, uint32_t lba, uint32_t victim_class) {
     const struct trib_flash_config *c = &f->config;
-    uint16_t internal = c->relocate(c->relocate_arg, lba, f->page_streams[page], flash_class_number(f, victim_class),
-                                    flash_class_is_internal(f, victim_class));
+    uint16_t internal =
+        c->relocate(c->relocate_arg, lba, f->page_streams[page],
+                    flash_class_number(f, victim_class), flash_class_is_internal(f, victim_class));
     if (internal >= c->internal_streams) {
         f->counters.remapped_writes++;
         internal = 0;

@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the flash room share. Thread safety: one caller, as flash.h.
  *
- * A physical page is a number; page p belongs to superblock p / superblock_pages. A superblock is free, open (a stream
- * appends to it) or closed. A "class" is a stream number inside the room: the external streams 0..E-1, then the internal
- * ones. Every superblock belongs to the class that opened it.
+ * A physical page is a number; page p belongs to superblock p / superblock_pages. A superblock is
+ * free, open (a stream appends to it) or closed. A "class" is a stream number inside the room: the
+ * external streams 0..E-1, then the internal ones. Every superblock belongs to the class that
+ * opened it.
  *
- * Why it cannot wedge. D = superblocks that the exported pages fill, N = all, S = N - D spare, L = gc_free_low >= 2.
- *  1. The host takes a free superblock only while free >= L, so free >= L - 1 >= 1 whenever collection starts.
- *  2. Collection of one victim never ends with fewer than one free superblock: it takes at most what is free (survivors
- *     fit in one superblock, so once one was taken there is always room somewhere) and gives the victim back.
- *  3. At most S - L superblocks are open (open_max); S >= L + 1 is required at open. So while free < L at least D + 1
- *     superblocks are closed, which can not all be full of valid pages: a victim with garbage exists.
- *  4. Collecting it lowers the garbage on the drive, which 3 keeps above zero; hence free reaches L after finitely many.
- * What does not fit under open_max shares another stream's open superblock (shared_pages, misplaced_pages). */
+ * Why it cannot wedge. N superblocks, of which the exported pages fill D; S = N - D are spare;
+ * L = gc_free_low >= 2.
+ *
+ *   1. The host takes a free superblock only while free >= L, so free >= L - 1 >= 1 whenever
+ *      collection starts.
+ *
+ *   2. Collecting one victim never ends with fewer than one free superblock: it takes at most what
+ *      is free and gives the victim back. Survivors fit in one superblock, so once one was taken
+ *      there is room somewhere for all of them.
+ *
+ *   3. At most S - L superblocks are open (open_max); open refuses S < L + 1. So while free < L at
+ *      least D + 1 superblocks are closed, which cannot all be full of valid pages: a victim with
+ *      garbage exists.
+ *
+ *   4. Collecting it lowers the garbage on the drive, which 3 keeps above zero: free reaches L in
+ *      the end. (FIFO and chance may collect full superblocks in between, but not for ever: the
+ *      queue comes round, and chance has FRUITLESS_CHOICES_MAX.)
+ *
+ * What does not fit under open_max shares another stream's open superblock: shared_pages,
+ * misplaced_pages. */
 #ifndef TRIB_FLASH_INTERNAL_H
 #define TRIB_FLASH_INTERNAL_H
 
@@ -21,14 +34,14 @@
 #include "base/assert.h"
 #include "flash/flash.h"
 
-#define FLASH_UNMAPPED UINT32_MAX
-#define FLASH_NO_SUPERBLOCK UINT32_MAX
-#define FLASH_FREE_LOW_MIN 2u
-#define FLASH_GROUP_SHIFT 6u /* superblocks per group of the victim index: 64 */
+#define FLASH_UNMAPPED       UINT32_MAX
+#define FLASH_NO_SUPERBLOCK  UINT32_MAX
+#define FLASH_FREE_LOW_MIN   2u
+#define FLASH_GROUP_SHIFT    6u  /* superblocks per group of the victim index: 64 */
 #define FLASH_PREFETCH_PAGES 24u /* how far copies and batches look ahead */
 
-/* Superblock key: valid pages, plus this while it is free or open. While open, pages not yet written count as valid, so
- * that a write changes nothing here and only deaths do. */
+/* Superblock key: valid pages, plus this while it is free or open. While open, pages not yet
+ * written count as valid, so that a write changes nothing here and only deaths do. */
 #define FLASH_NOT_CLOSED 0x80000000u
 
 struct flash_traffic { /* over the drive's life; see trib_flash_stream_stats */
@@ -36,11 +49,11 @@ struct flash_traffic { /* over the drive's life; see trib_flash_stream_stats */
 };
 
 struct flash_stream {
-    uint32_t next, end;    /* physical pages to write next; equal: no superblock is open */
-    uint32_t superblock;   /* the open one */
-    uint32_t idle_next;    /* `next` when last looked at, */
-    uint64_t idle_since;   /* and programmed pages of the drive when it was first seen there */
-    uint64_t opened;       /* sequence number */
+    uint32_t next, end;  /* physical pages to write next; equal: no superblock is open */
+    uint32_t superblock; /* the open one */
+    uint32_t idle_next;  /* `next` when last looked at, */
+    uint64_t idle_since; /* and programmed pages of the drive when it was first seen there */
+    uint64_t opened;     /* sequence number */
     struct flash_traffic traffic, traffic_at_reset;
 };
 
@@ -57,10 +70,10 @@ struct trib_flash {
     /* Touched by every write. */
     uint32_t *logical_to_physical; /* FLASH_UNMAPPED, or the live copy */
     uint32_t *physical_to_logical; /* of written pages; stale once dead */
-    uint64_t *valid_bits;          /* per physical page; set for the unwritten pages of open superblocks */
-    uint32_t *keys;                /* per superblock, FLASH_NOT_CLOSED */
-    uint32_t *group_keys_min;      /* per group: smallest key of its closed superblocks, if it has any */
-    uint64_t superblock_inverse;   /* ceil(2^64 / superblock_pages) */
+    uint64_t *valid_bits; /* per physical page; set for the unwritten pages of open superblocks */
+    uint32_t *keys;       /* per superblock, FLASH_NOT_CLOSED */
+    uint32_t *group_keys_min; /* per group: smallest key of its closed superblocks, if it has any */
+    uint64_t superblock_inverse; /* ceil(2^64 / superblock_pages) */
     uint64_t logical_pages, mapped_pages;
     uint64_t host_clock;           /* host pages written in the drive's life */
     struct flash_stream *streams;  /* classes */
@@ -72,17 +85,19 @@ struct trib_flash {
     uint32_t superblock_pages, superblocks, groups;
     uint32_t external_streams, classes; /* S0 counts as one */
     uint32_t free_low, open_max, open_count;
-    uint32_t *free_ring, free_head, free_count; /* first in, first out: erases rotate over the whole drive */
+    uint32_t *free_ring, free_head,
+        free_count; /* first in, first out: erases rotate over the whole drive */
     uint32_t *erase_counts;
     uint16_t *superblock_class;
     uint64_t *closed_at;       /* host_clock at close */
     uint64_t *closed_sequence; /* order of closing, unique */
     uint64_t sequence, copied_pages;
-    uint32_t *closed_list, *closed_place; /* FIFO: ring. D_CHOICES: set, and where in it a superblock is */
+    uint32_t *closed_list,
+        *closed_place; /* FIFO: ring. D_CHOICES: set, and where in it a superblock is */
     uint32_t closed_head, closed_count;
     uint32_t fruitless_choices; /* D_CHOICES: full superblocks chosen in a row */
-    uint32_t *scratch;         /* survivors of a victim, and slack that may be prefetched */
-    struct flash_quota *quota; /* SPARE_QUOTA only */
+    uint32_t *scratch;          /* survivors of a victim, and slack that may be prefetched */
+    struct flash_quota *quota;  /* SPARE_QUOTA only */
     uint64_t random_state;
     uint64_t physical_pages;
     uint64_t host_clock_at_reset;
@@ -153,12 +168,13 @@ static inline void flash_program(struct trib_flash *f, struct flash_stream *s, u
 int flash_tables_open(struct trib_flash *f);
 void flash_tables_close(struct trib_flash *f);
 
-/* superblock.c. The two room_for_* return a stream with room for at least one page: `class` or, if too many
- * superblocks are open, another. */
+/* superblock.c. The two room_for_* return a stream with room for at least one page: `class` or, if
+ * too many superblocks are open, another. */
 struct flash_stream *flash_room_for_host(struct trib_flash *f, uint32_t class);
 struct flash_stream *flash_room_for_copy(struct trib_flash *f, uint32_t class);
 void flash_superblock_close(struct trib_flash *f, struct flash_stream *s); /* full */
-void flash_superblock_erase(struct trib_flash *f, uint32_t superblock);    /* taken as victim, no valid page left */
+void flash_superblock_erase(struct trib_flash *f,
+                            uint32_t superblock); /* taken as victim, no valid page left */
 
 /* gc.c: moves the survivors of one victim and erases it. */
 void flash_collect(struct trib_flash *f);
@@ -174,15 +190,18 @@ uint16_t flash_class_number(const struct trib_flash *f, uint32_t class);
 /* victim.c: the index of closed superblocks. */
 int flash_victims_open(struct trib_flash *f);
 void flash_victims_close(struct trib_flash *f);
-void flash_victims_add(struct trib_flash *f, uint32_t superblock); /* its key has just become that of a closed one */
-uint32_t flash_victims_take(struct trib_flash *f);                 /* picks and removes */
+void flash_victims_add(struct trib_flash *f,
+                       uint32_t superblock); /* its key has just become that of a closed one */
+uint32_t flash_victims_take(struct trib_flash *f); /* picks and removes */
 
-/* latency.c. Times in microseconds of virtual time. A command: issue = begin(), done = max of its pages, end(). */
+/* latency.c. Times in microseconds of virtual time. A command: issue = begin(), done = max of its
+ * pages, end(). */
 int flash_latency_open(struct trib_flash *f);
 void flash_latency_close(struct trib_flash *f);
 double flash_latency_begin(struct flash_latency *l);
 void flash_latency_end(struct flash_latency *l, double issued_us, double done_us, bool is_write);
-double flash_latency_program(struct trib_flash *f, uint32_t page, double now_us); /* when the host has its answer */
+double flash_latency_program(struct trib_flash *f, uint32_t page,
+                             double now_us); /* when the host has its answer */
 double flash_latency_read(struct trib_flash *f, uint32_t page, double now_us);
 void flash_latency_copy(struct trib_flash *f, uint32_t from, uint32_t to);
 void flash_latency_pad(struct trib_flash *f, uint32_t first_unwritten);
@@ -192,6 +211,7 @@ void flash_latency_statistics(const struct flash_latency *l, struct trib_flash_s
 
 /* statistics.c */
 uint32_t flash_valid_pages(const struct trib_flash *f, uint32_t superblock);
-const struct flash_stream *flash_open_stream(const struct trib_flash *f, uint32_t superblock); /* NULL: not open */
+const struct flash_stream *flash_open_stream(const struct trib_flash *f,
+                                             uint32_t superblock); /* NULL: not open */
 
 #endif

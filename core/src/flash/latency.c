@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When things happen, in virtual time. Channels x dies; host and garbage collection compete for them. A die programs and
- * erases in order of arrival and suspends either for a read. docs/decisions/0003-flash-model.md says what is not
- * modelled.
+/* When things happen, in virtual time. Channels x dies; host and garbage collection compete for
+ * them. A die programs and erases in order of arrival and suspends either for a read.
+ * docs/decisions/0003-flash-model.md says what is not modelled.
  *
- * A wordline is pages_per_program consecutive pages of a superblock; wordlines go round over the dies. Its pages gather
- * in the drive's buffer; the last one sends them over the channel to the die, where one wordline may wait while another
- * is programmed. A write is answered when its page is in the buffer, or has left it if it was the last of its wordline:
- * that is the back-pressure. The host keeps queue_depth commands in flight: the next is issued when the first of them
+ * A wordline is pages_per_program consecutive pages of a superblock; wordlines go round over the
+ * dies. Its pages gather in the drive's buffer; the last one sends them over the channel to the
+ * die, where one wordline may wait while another is programmed. A write is answered when its page
+ * is in the buffer, or has left it if it was the last of its wordline: that is the back-pressure.
+ * The host keeps queue_depth commands in flight: the next is issued when the first of them
  * completes.
  *
- * Channels are modelled by their backlog of transfers, not by a schedule: a transfer that has to wait for its die does
- * not keep the channel from others that are ready. */
+ * Channels are modelled by their backlog of transfers, not by a schedule: a transfer that has to
+ * wait for its die does not keep the channel from others that are ready. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,24 +19,25 @@
 
 #include "flash/internal.h"
 
-#define PAGE_BYTES 4096.0
-#define NS_PER_US 1000.0
+#define PAGE_BYTES    4096.0
+#define NS_PER_US     1000.0
 #define US_PER_SECOND 1e6
 /* Histogram: 32 steps per factor of two (3 % wide), values below 32 ns exactly. */
 #define STEP_BITS 5u
-#define BUCKETS ((64u - STEP_BITS) << STEP_BITS)
+#define BUCKETS   ((64u - STEP_BITS) << STEP_BITS)
 
 struct flash_latency {
     struct trib_flash_latency config;
     uint32_t dies;
-    double transfer_us; /* one page over a channel */
-    double *die_free_us;      /* end of the last program or erase queued, put off by the reads since */
-    double *die_read_us;      /* end of the last read */
+    double transfer_us;  /* one page over a channel */
+    double *die_free_us; /* end of the last program or erase queued, put off by the reads since */
+    double *die_read_us; /* end of the last read */
     double *register_free_us; /* start of the last program queued: the next wordline may be sent */
     double *channel_busy_us;  /* end of the backlog of transfers */
-    double *in_flight_us; /* min-heap of completion times */
+    double *in_flight_us;     /* min-heap of completion times */
     uint32_t in_flight;
-    double issued_us, done_us, reset_us; /* last command issued; last completion; completion at reset */
+    double issued_us, done_us,
+        reset_us; /* last command issued; last completion; completion at reset */
     double latency_us_sum;
     uint64_t writes;
     uint64_t histogram[BUCKETS]; /* write latencies, ns */
@@ -75,7 +77,8 @@ int flash_latency_open(struct trib_flash *f) {
     l->register_free_us = calloc(l->dies, sizeof(double));
     l->channel_busy_us = calloc(c->channels, sizeof(double));
     l->in_flight_us = calloc(c->queue_depth, sizeof(double));
-    if (!l->die_free_us || !l->die_read_us || !l->register_free_us || !l->channel_busy_us || !l->in_flight_us)
+    if (!l->die_free_us || !l->die_read_us || !l->register_free_us || !l->channel_busy_us ||
+        !l->in_flight_us)
         return -ENOMEM;
     f->memory_bytes += sizeof *l + (3u * l->dies + c->channels + c->queue_depth) * sizeof(double);
     return 0;
@@ -140,14 +143,17 @@ static struct place place_of(const struct trib_flash *f, uint32_t page) {
     const struct trib_flash_latency *c = &f->latency->config;
     uint32_t offset = page - flash_superblock_of(f, page) * f->superblock_pages;
     uint32_t wordline = offset / c->pages_per_program;
-    struct place p = {.die = wordline % f->latency->dies, .gathered = offset % c->pages_per_program + 1};
+    struct place p = {.die = wordline % f->latency->dies,
+                      .gathered = offset % c->pages_per_program + 1};
     p.channel = p.die % c->channels;
     p.last = p.gathered == c->pages_per_program || offset + 1 == f->superblock_pages;
     return p;
 }
 
-/* When `pages` are over the channel if their sender is ready at `ready_us` and asked for the channel at `now_us`. */
-static double transfer(struct flash_latency *l, struct place p, uint32_t pages, double now_us, double ready_us) {
+/* When `pages` are over the channel if their sender is ready at `ready_us` and asked for the
+ * channel at `now_us`. */
+static double transfer(struct flash_latency *l, struct place p, uint32_t pages, double now_us,
+                       double ready_us) {
     double us = pages * l->transfer_us;
     l->channel_busy_us[p.channel] = later(l->channel_busy_us[p.channel], now_us) + us;
     return later(ready_us + us, l->channel_busy_us[p.channel]);
@@ -155,7 +161,8 @@ static double transfer(struct flash_latency *l, struct place p, uint32_t pages, 
 
 /* Sends a wordline to its die and programs it; returns when the buffer is free again. */
 static double program_wordline(struct flash_latency *l, struct place p, double now_us) {
-    double sent = transfer(l, p, p.gathered, l->issued_us, later(now_us, l->register_free_us[p.die]));
+    double sent =
+        transfer(l, p, p.gathered, l->issued_us, later(now_us, l->register_free_us[p.die]));
     l->register_free_us[p.die] = later(sent, l->die_free_us[p.die]);
     l->die_free_us[p.die] = l->register_free_us[p.die] + l->config.program_us;
     return sent;

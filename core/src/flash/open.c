@@ -7,13 +7,14 @@
 #include "base/options.h"
 #include "flash/internal.h"
 
-#define SUPERBLOCK_PAGES_MAX (1u << 24)
-#define EXTERNAL_STREAMS_MAX 255u /* with S0; page_streams keeps one byte */
-#define INTERNAL_STREAMS_MAX 255u
+#define SUPERBLOCK_PAGES_MAX  (1u << 24)
+#define EXTERNAL_STREAMS_MAX  255u /* with S0; page_streams keeps one byte */
+#define INTERNAL_STREAMS_MAX  255u
 #define OVER_PROVISIONING_MAX 64.0
-#define VICTIM_CHOICES_MAX 64u
-#define PHYSICAL_PAGES_MAX (UINT32_MAX - 64ull) /* leaves FLASH_UNMAPPED and the end of the last bitmap word */
-#define DIES_MAX 65536u
+#define VICTIM_CHOICES_MAX    64u
+#define PHYSICAL_PAGES_MAX                                                                         \
+    (UINT32_MAX - 64ull) /* leaves FLASH_UNMAPPED and the end of the last bitmap word */
+#define DIES_MAX        65536u
 #define QUEUE_DEPTH_MAX 65536u
 
 static int check_streams(const struct trib_flash_config *c, struct trib_error *error) {
@@ -23,16 +24,19 @@ static int check_streams(const struct trib_flash_config *c, struct trib_error *e
     if (c->victim < TRIB_VICTIM_GREEDY || c->victim > TRIB_VICTIM_SPARE_QUOTA)
         return trib_fail(error, -EINVAL, "unknown victim selection %d", (int)c->victim);
     if (c->streams >= EXTERNAL_STREAMS_MAX)
-        return trib_fail(error, -EINVAL, "%u streams: the drive has at most %u besides stream 0", c->streams,
-                         EXTERNAL_STREAMS_MAX - 1);
+        return trib_fail(error, -EINVAL, "%u streams: the drive has at most %u besides stream 0",
+                         c->streams, EXTERNAL_STREAMS_MAX - 1);
     if (asks && (c->internal_streams < 1 || c->internal_streams > INTERNAL_STREAMS_MAX))
-        return trib_fail(error, -EINVAL, "gc destinations pstream and class need 1..%u internal streams, not %u",
+        return trib_fail(error, -EINVAL,
+                         "gc destinations pstream and class need 1..%u internal streams, not %u",
                          INTERNAL_STREAMS_MAX, c->internal_streams);
     if (asks && !c->relocate)
-        return trib_fail(error, -EINVAL, "gc destinations pstream and class need a policy that relocates pages");
-    if (c->victim == TRIB_VICTIM_D_CHOICES && (c->victim_choices < 1 || c->victim_choices > VICTIM_CHOICES_MAX))
-        return trib_fail(error, -EINVAL, "d-choices needs 1..%u choices, not %u", VICTIM_CHOICES_MAX,
-                         c->victim_choices);
+        return trib_fail(error, -EINVAL,
+                         "gc destinations pstream and class need a policy that relocates pages");
+    if (c->victim == TRIB_VICTIM_D_CHOICES &&
+        (c->victim_choices < 1 || c->victim_choices > VICTIM_CHOICES_MAX))
+        return trib_fail(error, -EINVAL, "d-choices needs 1..%u choices, not %u",
+                         VICTIM_CHOICES_MAX, c->victim_choices);
     return 0;
 }
 
@@ -50,35 +54,43 @@ static int check_latency(const struct trib_flash_latency *l, struct trib_error *
     if (!(l->channel_mb_per_s > 0 && l->channel_mb_per_s <= 1e9))
         return trib_fail(error, -EINVAL, "the latency model needs a channel rate above 0 MB/s");
     if (l->pages_per_program == 0 || l->queue_depth == 0 || l->queue_depth > QUEUE_DEPTH_MAX)
-        return trib_fail(error, -EINVAL, "the latency model needs pages_per_program >= 1 and queue_depth 1..%u",
+        return trib_fail(error, -EINVAL,
+                         "the latency model needs pages_per_program >= 1 and queue_depth 1..%u",
                          QUEUE_DEPTH_MAX);
     return 0;
 }
 
-/* Superblocks of the exported pages (*full), of the whole drive, and whether the rest suffices (internal.h). */
+/* Superblocks of the exported pages (*full), of the whole drive, and whether the rest suffices
+ * (internal.h). */
 static int check_geometry(struct trib_flash *f, struct trib_error *error) {
     const struct trib_flash_config *c = &f->config;
     if (c->superblock_pages < 2 || c->superblock_pages > SUPERBLOCK_PAGES_MAX)
-        return trib_fail(error, -EINVAL, "a superblock has 2..%u pages, not %u", SUPERBLOCK_PAGES_MAX,
-                         c->superblock_pages);
+        return trib_fail(error, -EINVAL, "a superblock has 2..%u pages, not %u",
+                         SUPERBLOCK_PAGES_MAX, c->superblock_pages);
     if (c->logical_pages < 1 || c->logical_pages > PHYSICAL_PAGES_MAX)
-        return trib_fail(error, -EINVAL, "the drive exports 1..%llu pages, not %llu", PHYSICAL_PAGES_MAX,
-                         (unsigned long long)c->logical_pages);
+        return trib_fail(error, -EINVAL, "the drive exports 1..%llu pages, not %llu",
+                         PHYSICAL_PAGES_MAX, (unsigned long long)c->logical_pages);
     if (!(c->over_provisioning > 0 && c->over_provisioning <= OVER_PROVISIONING_MAX))
         return trib_fail(error, -EINVAL, "over-provisioning is above 0 %% and at most %.0f %%",
                          OVER_PROVISIONING_MAX * 100);
-    double size = c->superblock_pages, wanted = (double)c->logical_pages * (1 + c->over_provisioning) / size;
+    double size = c->superblock_pages,
+           wanted = (double)c->logical_pages * (1 + c->over_provisioning) / size;
     double count = ceil(wanted - wanted * 1e-12); /* 100 * 1.07 is 107, not 108 */
     uint64_t full = (c->logical_pages + c->superblock_pages - 1) / c->superblock_pages;
-    uint64_t needed = full + (c->gc_free_low > FLASH_FREE_LOW_MIN ? c->gc_free_low : FLASH_FREE_LOW_MIN) + 1;
+    uint64_t needed =
+        full + (c->gc_free_low > FLASH_FREE_LOW_MIN ? c->gc_free_low : FLASH_FREE_LOW_MIN) + 1;
     if (count * size > (double)PHYSICAL_PAGES_MAX)
-        return trib_fail(error, -EINVAL, "the drive would have %.0f physical pages; the model addresses %llu",
+        return trib_fail(error, -EINVAL,
+                         "the drive would have %.0f physical pages; the model addresses %llu",
                          count * size, PHYSICAL_PAGES_MAX);
     if (count < (double)needed)
         return trib_fail(error, -EINVAL,
-                         "%.0f superblocks of %u pages are too few: %llu hold the exported pages and at least %llu more "
-                         "are needed to collect garbage; use smaller superblocks or over-provisioning >= %.3f %%",
-                         count, c->superblock_pages, (unsigned long long)full, (unsigned long long)(needed - full),
+                         "%.0f superblocks of %u pages are too few: %llu hold the exported pages "
+                         "and at least %llu more "
+                         "are needed to collect garbage; use smaller superblocks or "
+                         "over-provisioning >= %.3f %%",
+                         count, c->superblock_pages, (unsigned long long)full,
+                         (unsigned long long)(needed - full),
                          ((double)needed * size / (double)c->logical_pages - 1) * 100);
     f->superblocks = (uint32_t)count;
     f->free_low = (uint32_t)(needed - full) - 1;
@@ -102,7 +114,8 @@ static uint32_t internal_streams(const struct trib_flash_config *c) {
     return c->internal_streams;
 }
 
-static int build(struct trib_flash *f, const struct trib_flash_config *config, struct trib_error *error) {
+static int build(struct trib_flash *f, const struct trib_flash_config *config,
+                 struct trib_error *error) {
     f->config = *config;
     int rc = check_streams(config, error);
     rc = rc ? rc : check_latency(&config->latency, error);
@@ -119,13 +132,15 @@ static int build(struct trib_flash *f, const struct trib_flash_config *config, s
     f->random_state = config->seed;
     f->memory_bytes = sizeof *f;
     if (flash_tables_open(f) || flash_victims_open(f) || flash_latency_open(f))
-        return trib_fail(error, -ENOMEM, "no memory for the tables of a drive of %llu physical pages",
+        return trib_fail(error, -ENOMEM,
+                         "no memory for the tables of a drive of %llu physical pages",
                          (unsigned long long)f->physical_pages);
     f->keeps_records = f->page_streams || f->births || f->latency;
     return 0;
 }
 
-int trib_flash_open(struct trib_flash **out, const struct trib_flash_config *config, struct trib_error *error) {
+int trib_flash_open(struct trib_flash **out, const struct trib_flash_config *config,
+                    struct trib_error *error) {
     struct trib_flash *f = calloc(1, sizeof *f);
     if (!f)
         return trib_fail(error, -ENOMEM, "no memory for a drive");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Life of a superblock: free -> open (appended to by one stream) -> closed -> collected -> free. Decides who may open
- * one and what happens when too many are open; internal.h says why that never wedges. */
+/* Life of a superblock: free -> open (appended to by one stream) -> closed -> collected -> free.
+ * Decides who may open one and what happens when too many are open; internal.h says why that never
+ * wedges. */
 #include "flash/internal.h"
 
 static void bits_fill(uint64_t *words, uint64_t first, uint64_t end, bool set) {
@@ -28,7 +29,7 @@ static void superblock_open(struct trib_flash *f, uint32_t class) {
     f->open_count++;
     if (f->open_count > f->counters.open_superblocks_peak)
         f->counters.open_superblocks_peak = f->open_count;
-    f->superblock_class[superblock] = (uint16_t)class;
+    f->superblock_class[superblock] = (uint16_t) class;
     f->keys[superblock] = FLASH_NOT_CLOSED | f->superblock_pages;
     superblock_bits(f, superblock, true);
     s->superblock = superblock;
@@ -71,8 +72,9 @@ void flash_superblock_erase(struct trib_flash *f, uint32_t superblock) {
         flash_latency_erase(f, superblock);
 }
 
-/* The open stream that was not appended to for longest, and for how many programmed pages: as seen at these calls, so
- * never too long. NULL if none is open. Ties go to the superblock opened first: a stream's number must not matter. */
+/* The open stream that was not appended to for longest, and for how many programmed pages: as seen
+ * at these calls, so never too long. NULL if none is open. Ties go to the superblock opened first:
+ * a stream's number must not matter. */
 static struct flash_stream *idlest(struct trib_flash *f, uint64_t *idle_pages) {
     uint64_t now = flash_programmed(f);
     struct flash_stream *best = NULL;
@@ -112,8 +114,8 @@ struct flash_stream *flash_room_for_host(struct trib_flash *f, uint32_t class) {
     struct flash_stream *s = &f->streams[class];
     if (flash_is_open(s))
         return s;
-    /* Space is short: an open superblock that did not move while the whole spare area was programmed once would be
-     * garbage-collected by now if it were closed. */
+    /* Space is short: an open superblock that did not move while the whole spare area was
+     * programmed once would be garbage-collected by now if it were closed. */
     if (f->free_count < f->free_low)
         while (close_idle(f, f->physical_pages - f->logical_pages))
             continue;

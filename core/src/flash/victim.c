@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which closed superblock is collected next.
  *
- * The index behind "fewest valid pages" is two levels deep: keys[] holds every superblock's valid count and
- * group_keys_min[] the smallest of each group of 64. A death lowers both in place (one store, one compare), taking a
- * victim recomputes one group, and choosing scans superblocks / 64 + 64 numbers: cheaper than keeping bucket lists
- * sorted at every death, and exact.
+ * The index behind "fewest valid pages" is two levels deep: keys[] holds every superblock's valid
+ * count and group_keys_min[] the smallest of each group of 64. A death lowers both in place (one
+ * store, one compare), taking a victim recomputes one group, and choosing scans superblocks / 64 +
+ * 64 numbers: cheaper than keeping bucket lists sorted at every death, and exact.
  *
  * No choice may depend on a stream's number, so every tie goes to the superblock closed first. */
 #include <errno.h>
@@ -14,8 +14,9 @@
 #include "flash/internal.h"
 
 #define FRUITLESS_CHOICES_MAX 16u /* in a row, of D_CHOICES */
-#define RATE_WINDOWS_PER_DRIVE 4 /* death rates are averaged over host writes of a quarter of the exported pages */
-#define WEIGHT_SCALE 256.0       /* integers, so that the order of summation does not matter */
+#define RATE_WINDOWS_PER_DRIVE                                                                     \
+    4 /* death rates are averaged over host writes of a quarter of the exported pages */
+#define WEIGHT_SCALE 256.0 /* integers, so that the order of summation does not matter */
 
 struct quota_group {
     uint64_t physical_pages, valid_pages;
@@ -66,8 +67,8 @@ static uint32_t pick_greedy(const struct trib_flash *f) {
     return best;
 }
 
-/* Rosenblum & Ousterhout, TOCS'92, section 3.5: benefit / cost = free space gained * age / (read u, write u). Compared by
- * cross-multiplication; an empty superblock has an infinite score. */
+/* Rosenblum & Ousterhout, TOCS'92, section 3.5: benefit / cost = free space gained * age / (read u,
+ * write u). Compared by cross-multiplication; an empty superblock has an infinite score. */
 static uint32_t pick_cost_benefit(const struct trib_flash *f) {
     uint32_t best = FLASH_NO_SUPERBLOCK;
     double best_gain = 0, best_valid = 1;
@@ -96,7 +97,8 @@ static uint32_t pick_d_choices(struct trib_flash *f) {
         if (best == FLASH_NO_SUPERBLOCK || emptier(f, candidate, best))
             best = candidate;
     }
-    /* A full superblock is chance's answer too, and counts; but chance alone must not decide that space comes free. */
+    /* A full superblock is chance's answer too, and counts; but chance alone must not decide that
+     * space comes free. */
     bool is_full = f->keys[best] == f->superblock_pages;
     f->fruitless_choices = is_full ? f->fruitless_choices + 1 : 0;
     return f->fruitless_choices > FRUITLESS_CHOICES_MAX ? pick_greedy(f) : best;
@@ -147,8 +149,8 @@ static void quota_rates(const struct trib_flash *f, struct flash_quota *q) {
     q->window_start = f->host_clock;
 }
 
-/* Optimal spare space of separated groups is proportional to sqrt(r u) (Desnoyers, SYSTOR'12; Stoica & Ailamaki,
- * VLDB'13): collect from the group that has most above that. */
+/* Optimal spare space of separated groups is proportional to sqrt(r u) (Desnoyers, SYSTOR'12;
+ * Stoica & Ailamaki, VLDB'13): collect from the group that has most above that. */
 static uint32_t pick_spare_quota(struct trib_flash *f) {
     struct flash_quota *q = f->quota;
     uint64_t weights = 0, spare = 0;
@@ -169,8 +171,10 @@ static uint32_t pick_spare_quota(struct trib_flash *f) {
         if (i == FLASH_NO_SUPERBLOCK || f->keys[i] == f->superblock_pages)
             continue;
         double share = weights ? (double)group->weight / (double)weights : 0;
-        double excess = (double)(group->physical_pages - group->valid_pages) - (double)spare * share;
-        if (best == FLASH_NO_SUPERBLOCK || excess > best_excess || (excess == best_excess && older(f, i, best))) {
+        double excess =
+            (double)(group->physical_pages - group->valid_pages) - (double)spare * share;
+        if (best == FLASH_NO_SUPERBLOCK || excess > best_excess ||
+            (excess == best_excess && older(f, i, best))) {
             best = i;
             best_excess = excess;
         }

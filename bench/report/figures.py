@@ -45,7 +45,7 @@ def find(rows, label, gc):
 
 
 def wrapped(label):
-    return re.sub(r"[ +]", "<br>\\g<0>", label)
+    return re.sub(r"[ +-]", "<br>\\g<0>", label)
 
 
 def waf_per_policy(rows):

@@ -23,6 +23,7 @@ import figures  # noqa: E402 (the path comes first)
 import words  # noqa: E402
 
 SIGNATURES_MAX = 40
+SIGNATURE_SHARE_LEAST = 0.00005  # of the bytes: 0.0 % in the table says nothing
 
 
 def steady(row):
@@ -71,7 +72,7 @@ def signature_rows(row):
     total = max(1, sum(each["written_bytes"] for each in row["signatures"]))
     found = []
     for each in row["signatures"][:SIGNATURES_MAX]:
-        if each["written_bytes"] == 0:
+        if each["written_bytes"] < SIGNATURE_SHARE_LEAST * total:
             continue
         found.append({"short": words.short_path(each["frames"]), "frames": each["frames"], "key": each["key"],
                       "salt": words.salt_text(each["who"]), "written": words.size(each["written_bytes"]),
@@ -90,6 +91,7 @@ def render(result, compared):
     lifetimes, _ = figures.lifetimes(rows, chosen, gcs[0])
     streams, _ = figures.streams_over_time(rows, chosen, gcs[0])
     shown = best_learned or rows[-1]
+    signatures = signature_rows(shown)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters.update(size=words.size, count=words.count, fixed=words.fixed, percent=words.percent)
@@ -100,8 +102,8 @@ def render(result, compared):
         baseline=figures.find(rows, "none", gcs[0]), best_learned=best_learned,
         waf_per_policy=figures.waf_per_policy(rows),
         waf_over_time=[(gc, figures.waf_over_time(rows, gc)) for gc in gcs], lifetimes=lifetimes, streams=streams,
-        signatures=signature_rows(shown), signatures_of=shown,
-        signatures_left_out=max(0, len(shown["signatures"]) - SIGNATURES_MAX) + shown["signatures_omitted"])
+        signatures=signatures, signatures_of=shown,
+        signatures_left_out=len(shown["signatures"]) - len(signatures) + shown["signatures_omitted"])
 
 
 def main(arguments):

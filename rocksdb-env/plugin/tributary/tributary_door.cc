@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tributary_door.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,14 +33,6 @@ void CloseAllDoors() {
   for (const auto& door : doors->by_options) door.second->Close();
 }
 
-// From 1; small.
-uint32_t ThreadNumber() {
-  static std::atomic<uint32_t> next{1};
-  static thread_local uint32_t number = 0;
-  if (number == 0) number = next.fetch_add(1, std::memory_order_relaxed);
-  return number;
-}
-
 // A wrong option is an error. A trace or state file that cannot be used is one
 // only with strict=1: else the engine goes on without it, and a line says so.
 trib_pipeline* OpenPipeline(const TributaryOptions& options,
@@ -67,28 +58,9 @@ trib_pipeline* OpenPipeline(const TributaryOptions& options,
 
 }  // namespace
 
-// A stay inside the pipeline; pipeline() is null once the door is closed.
-class TributaryDoor::Visit {
- public:
-  explicit Visit(TributaryDoor* door)
-      : slot_(&door->slots_[ThreadNumber() & (kSlots - 1)]) {
-    // Both sequentially consistent: either Close() sees this visit, or this
-    // visit sees the null that Close() wrote.
-    slot_->inside.fetch_add(1);
-    pipeline_ = door->pipeline_.load();
-  }
-  ~Visit() { slot_->inside.fetch_sub(1, std::memory_order_release); }
-
-  trib_pipeline* pipeline() const { return pipeline_; }
-
- private:
-  Slot* slot_;
-  trib_pipeline* pipeline_;
-};
-
 TributaryDoor::TributaryDoor(const TributaryOptions& options,
                              trib_pipeline* pipeline)
-    : options_(options), process_(getpid()), pipeline_(pipeline) {}
+    : options_(options), process_(getpid()), gate_(pipeline) {}
 
 TributaryDoor* TributaryDoor::Open(const std::string& uri, std::string* error) {
   TributaryOptions options;
@@ -120,12 +92,10 @@ TributaryDoor* TributaryDoor::First() {
 }
 
 void TributaryDoor::Report(const trib_event& event) {
-  const Visit visit(this);
-  if (visit.pipeline() == nullptr) {
-    late_events_.fetch_add(1, std::memory_order_relaxed);
-    return;
+  const TributaryGate::Visit visit(gate_);
+  if (visit.pipeline() != nullptr) {
+    trib_pipeline_submit(visit.pipeline(), &event);
   }
-  trib_pipeline_submit(visit.pipeline(), &event);
 }
 
 void TributaryDoor::ReportDeath(uint64_t file, uint64_t offset,
@@ -143,14 +113,14 @@ void TributaryDoor::ReportDeath(uint64_t file, uint64_t offset,
 }
 
 void TributaryDoor::NameFile(uint64_t file, const std::string& path) {
-  const Visit visit(this);
+  const TributaryGate::Visit visit(gate_);
   if (visit.pipeline() != nullptr) {
     trib_pipeline_name_file(visit.pipeline(), file, path.c_str());
   }
 }
 
 bool TributaryDoor::Status(trib_status* status) {
-  const Visit visit(this);
+  const TributaryGate::Visit visit(gate_);
   if (visit.pipeline() == nullptr) return false;
   if (getpid() == process_) trib_pipeline_drain(visit.pipeline());
   trib_pipeline_status(visit.pipeline(), status);
@@ -177,11 +147,7 @@ void TributaryDoor::Close() {
   if (options_.stats == TributaryOptions::Stats::kFile) {
     TributaryWriteFile(options_.stats_path, StatsJson());
   }
-  trib_pipeline* const pipeline = pipeline_.exchange(nullptr);
-  for (auto& slot : slots_) {
-    while (slot.inside.load() != 0) sched_yield();
-  }
-  const int code = trib_pipeline_close(pipeline);
+  const int code = trib_pipeline_close(gate_.Shut());
   if (code != 0) {
     fprintf(stderr, "tributary: closing the pipeline: %s\n", strerror(-code));
   }

@@ -4,7 +4,7 @@
 // A door lives from the first use of its options to the end of the process, so
 // that file systems, files and loggers may come and go, in any order, on any
 // thread, also while static objects are destroyed. Close() may be called at any
-// time: later reports are dropped and counted.
+// time: later reports go nowhere.
 //
 // Thread safety: everything may be called from any thread. Report() never
 // blocks, never allocates and never fails.
@@ -16,6 +16,7 @@
 #include <atomic>
 #include <string>
 
+#include "tributary_gate.h"
 #include "tributary_options.h"
 
 class TributaryDoor {
@@ -52,23 +53,12 @@ class TributaryDoor {
   void Close();
 
  private:
-  // Counts threads inside the pipeline so that Close() can wait for them. A
-  // thread has one slot of many: an increment is then hardly ever contended.
-  struct alignas(64) Slot {
-    std::atomic<uint32_t> inside{0};
-  };
-  static constexpr uint32_t kSlots = 64;  // a power of two
-
-  class Visit;
-
   TributaryDoor(const TributaryOptions& options, trib_pipeline* pipeline);
 
   bool Status(trib_status* status);
 
   const TributaryOptions options_;
   const int process_;  // a forked child has no maintenance thread to wait for
-  std::atomic<trib_pipeline*> pipeline_;
-  std::atomic<uint64_t> late_events_{0};
+  TributaryGate gate_;
   std::atomic<uint64_t> unseen_files_{0};
-  Slot slots_[kSlots];
 };

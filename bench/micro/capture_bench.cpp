@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one call-path capture costs, by depth and by method, and how often it says the same as libunwind.
-// Times are medians over batches of 32 captures, less the cost of reading the clock, at the end of a call path of 20
-// frames of different shapes without frame pointers. Peers run in the same process on the same stack.
+// What one call-path capture costs, by depth and by method, and how often it says the same as
+// libunwind. Times are medians over batches of 32 captures, less the cost of reading the clock, at
+// the end of a call path of 20 frames of different shapes without frame pointers. Peers run in the
+// same process on the same stack.
 #include <link.h>
 #ifdef __x86_64__
 #include <x86intrin.h>
@@ -31,7 +32,9 @@ uint64_t sink; // keeps results alive
 
 #define DOOR __attribute__((noinline)) void
 
-DOOR ours(unsigned depth) { sink += trib_signature_capture(TRIB_FRAME_HERE(), depth); }
+DOOR ours(unsigned depth) {
+    sink += trib_signature_capture(TRIB_FRAME_HERE(), depth);
+}
 
 DOOR libunwind(unsigned depth) {
     void *address[TRIB_SIGNATURE_DEPTH_MAX];
@@ -39,15 +42,16 @@ DOOR libunwind(unsigned depth) {
 }
 
 // By handle: libunwind exports a backtrace of its own.
-int (*glibc_backtrace)(void **, int) =
-    reinterpret_cast<int (*)(void **, int)>(dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "backtrace"));
+int (*glibc_backtrace)(void **, int) = reinterpret_cast<int (*)(void **, int)>(
+    dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "backtrace"));
 
 DOOR glibc(unsigned depth) {
     void *address[TRIB_SIGNATURE_DEPTH_MAX];
     sink += static_cast<uint64_t>(glibc_backtrace(address, static_cast<int>(depth)));
 }
 
-// PCStream (FAST'19 section 3): every word of the stack that points into code counts as a return address.
+// PCStream (FAST'19 section 3): every word of the stack that points into code counts as a return
+// address.
 struct Segment {
     uintptr_t start, end;
 };
@@ -57,15 +61,17 @@ uintptr_t stack_end;
 bool is_code(uintptr_t word) {
     if (word < segments.front().start || word >= segments.back().end)
         return false;
-    auto after = std::upper_bound(segments.begin(), segments.end(), word,
-                                  [](uintptr_t value, const Segment &segment) { return value < segment.start; });
+    auto after = std::upper_bound(
+        segments.begin(), segments.end(), word,
+        [](uintptr_t value, const Segment &segment) { return value < segment.start; });
     return after != segments.begin() && word < (after - 1)->end;
 }
 
 DOOR scan(unsigned depth) {
     uint64_t signature = 0;
     const uintptr_t *word = static_cast<uintptr_t *>(TRIB_FRAME_HERE()) + 1;
-    for (unsigned found = 0; found < depth && reinterpret_cast<uintptr_t>(word) < stack_end; word++) {
+    for (unsigned found = 0; found < depth && reinterpret_cast<uintptr_t>(word) < stack_end;
+         word++) {
         const bool code = is_code(*word);
         signature += code ? *word : 0;
         found += code;
@@ -85,7 +91,8 @@ void find_code() {
             return 0;
         },
         nullptr);
-    std::sort(segments.begin(), segments.end(), [](const Segment &a, const Segment &b) { return a.start < b.start; });
+    std::sort(segments.begin(), segments.end(),
+              [](const Segment &a, const Segment &b) { return a.start < b.start; });
     pthread_attr_t attributes;
     void *low;
     size_t bytes;
@@ -114,7 +121,8 @@ double tick_ns() {
     while (std::chrono::steady_clock::now() - wall < std::chrono::milliseconds(50)) {
     }
     const uint64_t end = ticks();
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - wall).count() /
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - wall)
+               .count() /
            static_cast<double>(end - start);
 }
 
@@ -160,13 +168,16 @@ __attribute__((noinline)) void time_batches(void *arg) {
             else
                 timing->door(timing->depth);
         }
-        timing->ticks_per_call.push_back((static_cast<double>(ticks() - start) - overhead) / kBatch);
+        timing->ticks_per_call.push_back((static_cast<double>(ticks() - start) - overhead) /
+                                         kBatch);
     }
 }
 
-void print(const std::string &name, double value, const char *unit, size_t samples, const char *note) {
-    printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"samples\": %zu, \"note\": \"%s\"}\n", name.c_str(), value,
-           unit, samples, note);
+void print(const std::string &name, double value, const char *unit, size_t samples,
+           const char *note) {
+    printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"samples\": %zu, \"note\": "
+           "\"%s\"}\n",
+           name.c_str(), value, unit, samples, note);
     fflush(stdout);
 }
 
@@ -188,7 +199,8 @@ __attribute__((noinline)) void compare(void *arg) {
     void *frame = TRIB_FRAME_HERE();
     const uint64_t signature = trib_signature_capture(frame, TRIB_SIGNATURE_DEPTH_DEFAULT);
     tally->captures++;
-    tally->equal += oracle::captured(signature) == oracle::expect(frame, TRIB_SIGNATURE_DEPTH_DEFAULT);
+    tally->equal +=
+        oracle::captured(signature) == oracle::expect(frame, TRIB_SIGNATURE_DEPTH_DEFAULT);
 }
 
 std::string random_path(std::mt19937_64 &random) {
@@ -198,7 +210,8 @@ std::string random_path(std::mt19937_64 &random) {
     return path;
 }
 
-// Paths from a pool, so that hits, misses and paths that share a frame address all occur; some of them inside libc.
+// Paths from a pool, so that hits, misses and paths that share a frame address all occur; some of
+// them inside libc.
 void compare_many(Tally *tally, unsigned captures, uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<std::string> pool;
@@ -237,7 +250,8 @@ int main() {
     find_code();
     for (unsigned depth : {5u, 8u, 12u, 16u})
         for (const auto &method : methods)
-            report_time("capture_ns_d" + std::to_string(depth) + method.suffix, {method.door, depth, false, {}}, kPath,
+            report_time("capture_ns_d" + std::to_string(depth) + method.suffix,
+                        {method.door, depth, false, {}}, kPath,
                         "median over batches of 32; path of 20 frames without frame pointers");
     report_time("capture_ns_d12_frame_pointers", {ours, 12, false, {}}, "eeeeeeeeeeeeeeeeeeee",
                 "as capture_ns_d12 where every frame keeps rbp, so twice the words are verified");
@@ -248,7 +262,8 @@ int main() {
     compare_many(&here, 60000, 1);
     std::thread([&] { compare_many(&there, 60000, 2); }).join();
     const uint64_t captures = here.captures + there.captures;
-    print("capture_agreement", static_cast<double>(here.equal + there.equal) / static_cast<double>(captures), "fraction",
+    print("capture_agreement",
+          static_cast<double>(here.equal + there.equal) / static_cast<double>(captures), "fraction",
           captures, "equal to libunwind unw_step at depth 12, random paths, two threads");
     return sink == 42 ? 1 : 0;
 }

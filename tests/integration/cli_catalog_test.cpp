@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists, and whether man page, completions and docs/options.md keep up with what the tool really has.
+// Lists, and whether man page, completions and docs/options.md keep up with what the tool really
+// has.
 #include "support/cli.hpp"
 
 #include <regex>
@@ -14,8 +15,8 @@ using namespace trib_test;
 namespace {
 
 const std::vector<std::vector<std::string>> COMMANDS = {
-    {"replay"}, {"compare"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"}, {"policies"}, {"options"},
-    {"version"}};
+    {"replay"},   {"compare"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
+    {"policies"}, {"options"}, {"version"}};
 
 std::string source_file(const std::string &name) {
     const std::string text = read_file(std::string(TRIB_SOURCE_DIR) + "/" + name);
@@ -29,7 +30,8 @@ std::set<std::string> flags_of(std::vector<std::string> command) {
     REQUIRE(outcome.code == 0);
     std::set<std::string> flags;
     static const std::regex flag("--[a-z][a-z-]*");
-    for (std::sregex_iterator it(outcome.out.begin(), outcome.out.end(), flag), end; it != end; ++it)
+    for (std::sregex_iterator it(outcome.out.begin(), outcome.out.end(), flag), end; it != end;
+         ++it)
         flags.insert(it->str());
     flags.erase("--help");
     return flags;
@@ -52,7 +54,8 @@ TEST_CASE("policies and drives are the registries") {
     const Json drives = trib({"drive", "list", "--json"}).json()["drives"];
     CHECK(drives[0]["name"] == trib_drives[0]->name);
     CHECK(has(drives.dump(), "pm963"));
-    for (const auto &command : {std::vector<std::string>{"policies"}, {"drive", "list"}, {"options"}, {"version"}}) {
+    for (const auto &command :
+         {std::vector<std::string>{"policies"}, {"drive", "list"}, {"options"}, {"version"}}) {
         const Outcome outcome = trib(command);
         CHECK(outcome.code == 0);
         CHECK(widest_line(outcome.out) <= 80);
@@ -60,7 +63,8 @@ TEST_CASE("policies and drives are the registries") {
 }
 
 TEST_CASE("drive describe opens the drive it describes") {
-    const Outcome outcome = trib({"drive", "describe", "emulated", "preset=hotstorage18", "--json"});
+    const Outcome outcome =
+        trib({"drive", "describe", "emulated", "preset=hotstorage18", "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const Json json = outcome.json();
@@ -110,7 +114,8 @@ TEST_CASE("docs/options.md holds the tables that the tool prints, all keys and n
 }
 
 TEST_CASE("man page and completions know every command and flag") {
-    const std::string man = source_file("docs/man/trib.1.scd"), bash = source_file("cli/completion/trib.bash"),
+    const std::string man = source_file("docs/man/trib.1.scd"),
+                      bash = source_file("cli/completion/trib.bash"),
                       zsh = source_file("cli/completion/trib.zsh");
     const std::string help = trib({"--help"}).out;
     for (const auto &command : COMMANDS) {

@@ -36,8 +36,8 @@ trib_event unlink_event(uint64_t file) {
 TEST_CASE("replay agrees with the library on the same events") {
     Folder folder;
     const auto events = write_trace(folder.file("t"), 300 * MIB);
-    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream", "--drive", DRIVE,
-                                  "--set", "latency=on", "--json"});
+    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream",
+                                  "--drive", DRIVE, "--set", "latency=on", "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const Json json = outcome.json();
@@ -60,7 +60,8 @@ TEST_CASE("replay agrees with the library on the same events") {
     CHECK(json["waf"].get<double>() > 1);
     CHECK(json["reclusterings"] == status.reclusterings);
     CHECK(json["virtual_seconds"].get<double>() == Approx(drive.virtual_seconds));
-    CHECK(json["iops_sim"].get<double>() == Approx(double(drive.host_pages) / drive.virtual_seconds));
+    CHECK(json["iops_sim"].get<double>() ==
+          Approx(double(drive.host_pages) / drive.virtual_seconds));
     CHECK(json["trace"]["events"] == events.size());
     CHECK(json["trace"]["host_bytes"] == status.clock_bytes);
 }
@@ -68,8 +69,9 @@ TEST_CASE("replay agrees with the library on the same events") {
 TEST_CASE("streams and signatures account for every byte") {
     Folder folder;
     write_trace(folder.file("t"), 200 * MIB);
-    const Json json =
-        trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream", "--drive", DRIVE, "--json"}).json();
+    const Json json = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream",
+                            "--drive", DRIVE, "--json"})
+                          .json();
     for (const char *list : {"streams", "signatures"}) {
         uint64_t written = 0, died = 0, live = 0;
         for (const Json &row : json[list]) {
@@ -94,7 +96,8 @@ TEST_CASE("streams and signatures account for every byte") {
 }
 
 TEST_CASE("lifetimes are what the trace says") {
-    // Ten files of 1 MiB from one writer, each dead once the next but two is written: 2 MiB more each time.
+    // Ten files of 1 MiB from one writer, each dead once the next but two is written: 2 MiB more
+    // each time.
     Folder folder;
     {
         TraceWriter trace(folder.file("t"));
@@ -104,8 +107,9 @@ TEST_CASE("lifetimes are what the trace says") {
                 trace.event(unlink_event(file - 2));
         }
     }
-    const Json json =
-        trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE, "--json"}).json();
+    const Json json = trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive",
+                            DRIVE, "--json"})
+                          .json();
     REQUIRE(json["signatures"].size() == 1);
     const Json &row = json["signatures"][0];
     CHECK(row["signature"] == "0x00000000000000ab");
@@ -121,8 +125,9 @@ TEST_CASE("lifetimes are what the trace says") {
 TEST_CASE("the summary is for people: 80 columns, the figures of the JSON") {
     Folder folder;
     write_trace(folder.file("t"), 200 * MIB);
-    std::vector<std::string> arguments = {"replay", "--trace", folder.file("t"), "--policy", "pcstream,salt=hint",
-                                          "--drive", DRIVE, "--gc", "shared"};
+    std::vector<std::string> arguments = {
+        "replay",  "--trace", folder.file("t"), "--policy", "pcstream,salt=hint",
+        "--drive", DRIVE,     "--gc",           "shared"};
     const Outcome text = trib(arguments);
     CHECK(text.code == 0);
     CHECK(text.err.empty());
@@ -160,8 +165,8 @@ TEST_CASE("a cut trace is refused with its offset, or replayed up to the cut") {
     Folder folder;
     write_trace(folder.file("t"), 200 * MIB);
     fs::resize_file(folder.file("t"), fs::file_size(folder.file("t")) * 2 / 3);
-    const std::vector<std::string> arguments = {"replay", "--trace", folder.file("t"), "--policy", "none", "--drive",
-                                                DRIVE};
+    const std::vector<std::string> arguments = {
+        "replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE};
     const Outcome refused = trib(arguments);
     check_refusal(refused, 1);
     CHECK(has(refused.err, "offset"));
@@ -183,19 +188,22 @@ TEST_CASE("a damaged trace is refused even when cuts are forgiven") {
         file.seekp(5000);
         file.put(byte);
     }
-    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--truncated-ok"});
+    const Outcome outcome =
+        trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--truncated-ok"});
     check_refusal(outcome, 1);
     CHECK(has(outcome.err, "offset"));
 }
 
 TEST_CASE("foreign and missing files: exit 1") {
     Folder folder;
-    std::ofstream(folder.file("text")) << "this is no trace, but it is long enough to have a header of one\n";
+    std::ofstream(folder.file("text"))
+        << "this is no trace, but it is long enough to have a header of one\n";
     check_refusal(trib({"replay", "--trace", folder.file("text"), "--policy", "none"}), 1);
     check_refusal(trib({"replay", "--trace", folder.file("absent"), "--policy", "none"}), 1);
     write_trace(folder.file("t"), MIB);
-    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE,
-                                  "--json=" + folder.file("no/such/folder/x.json")});
+    const Outcome outcome =
+        trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE,
+              "--json=" + folder.file("no/such/folder/x.json")});
     check_refusal(outcome, 1);
 }
 
@@ -232,8 +240,8 @@ TEST_CASE("wrong usage: exit 2, and the sentence lists what is valid") {
 TEST_CASE("without a drive a replay only learns") {
     Folder folder;
     write_trace(folder.file("t"), 20 * MIB);
-    const Outcome outcome =
-        trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream", "--drive", "none", "--json"});
+    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream",
+                                  "--drive", "none", "--json"});
     REQUIRE(outcome.code == 0);
     CHECK(outcome.json()["waf"].is_null());
     CHECK_FALSE(outcome.json().contains("drive"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures in whole processes: ASLR, dlopen and dlclose, fork, fibres, signals in the middle of a capture.
+// Signatures in whole processes: ASLR, dlopen and dlclose, fork, fibres, signals in the middle of a
+// capture.
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -18,7 +19,8 @@
 namespace {
 
 __attribute__((noinline)) void take(void *arg) {
-    *static_cast<uint64_t *>(arg) = trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_DEFAULT);
+    *static_cast<uint64_t *>(arg) =
+        trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_DEFAULT);
 }
 
 __attribute__((noinline)) uint64_t along(const char *program) {
@@ -53,7 +55,9 @@ struct Plugin {
         REQUIRE(handle);
         call = reinterpret_cast<PluginCall>(dlsym(handle, "signature_plugin_call"));
     }
-    ~Plugin() { dlclose(handle); }
+    ~Plugin() {
+        dlclose(handle);
+    }
 };
 
 // One call site for every plugin, so that only the plugin's own frame can make a difference.
@@ -88,7 +92,8 @@ TEST_CASE("two runs of a program give the same signatures at different addresses
 }
 
 TEST_CASE("a program at a fixed address without build-id has stable signatures too") {
-    const std::string command = std::string(SIGNATURE_HELPER_FIXED) + " " SIGNATURE_PLUGIN_ONE " 2>/dev/null";
+    const std::string command =
+        std::string(SIGNATURE_HELPER_FIXED) + " " SIGNATURE_PLUGIN_ONE " 2>/dev/null";
     const std::string first = run(command);
     CHECK(run(command) == first);
     CHECK(first.find(" 0\n") == std::string::npos);
@@ -248,5 +253,6 @@ TEST_CASE("records of ended threads are used again") {
         std::thread([] { along("abc"); }).join();
     std::ifstream("/proc/self/statm") >> after;
     REQUIRE(after > 0);
-    CHECK(after < before + 64 * 1024 * 1024 / 4096); // 300 records would be 50 MiB and their stacks 2.4 GiB
+    CHECK(after <
+          before + 64 * 1024 * 1024 / 4096); // 300 records would be 50 MiB and their stacks 2.4 GiB
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints where its code is loaded and the signatures of a few call paths: "name value" lines. argv[1]: a plugin.
+// Prints where its code is loaded and the signatures of a few call paths: "name value" lines.
+// argv[1]: a plugin.
 #include <dlfcn.h>
 #include <tributary/signature.h>
 
@@ -14,10 +15,13 @@
 namespace {
 
 __attribute__((noinline)) void take(void *arg) {
-    *static_cast<uint64_t *>(arg) = trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX);
+    *static_cast<uint64_t *>(arg) =
+        trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX);
 }
 
-void show(const char *name, uint64_t signature) { printf("%s %" PRIx64 "\n", name, signature); }
+void show(const char *name, uint64_t signature) {
+    printf("%s %" PRIx64 "\n", name, signature);
+}
 
 uint64_t along(const char *program) {
     uint64_t signature = 0;
@@ -41,7 +45,8 @@ int main(int argc, char **argv) {
     show("qsort", sorted);
     if (argc > 1) {
         void *plugin = dlopen(argv[1], RTLD_NOW);
-        auto call = plugin ? reinterpret_cast<void (*)(signature_leaf *, void *)>(dlsym(plugin, "signature_plugin_call"))
+        auto call = plugin ? reinterpret_cast<void (*)(signature_leaf *, void *)>(
+                                 dlsym(plugin, "signature_plugin_call"))
                            : nullptr;
         uint64_t signature = 0;
         if (!call)

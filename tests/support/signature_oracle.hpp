@@ -20,12 +20,15 @@ namespace oracle {
 struct Frame {
     std::string module; // path as the loader knows it; empty for the program itself
     uint64_t offset;
-    bool operator==(const Frame &other) const { return offset == other.offset && module == other.module; }
+    bool operator==(const Frame &other) const {
+        return offset == other.offset && module == other.module;
+    }
 };
 
 inline bool is_runtime(const std::string &path) {
     const std::string name = path.substr(path.rfind('/') + 1);
-    for (const char *prefix : {"libc.so", "ld-linux", "libstdc++", "libgcc_s", "libpthread", "libasan", "libtsan"})
+    for (const char *prefix :
+         {"libc.so", "ld-linux", "libstdc++", "libgcc_s", "libpthread", "libasan", "libtsan"})
         if (name.compare(0, strlen(prefix), prefix) == 0)
             return true;
     return false;
@@ -35,13 +38,16 @@ inline bool is_runtime(const std::string &path) {
 inline bool locate(uintptr_t address, Frame *out) {
     Dl_info info;
     struct link_map *map = nullptr;
-    if (!dladdr1(reinterpret_cast<void *>(address - 1), &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) || !map)
+    if (!dladdr1(reinterpret_cast<void *>(address - 1), &info, reinterpret_cast<void **>(&map),
+                 RTLD_DL_LINKMAP) ||
+        !map)
         return false;
     *out = {map->l_name, address - map->l_addr};
     return true;
 }
 
-// All return addresses from that of the function owning `frame` outwards. Must be called (at any depth) below it.
+// All return addresses from that of the function owning `frame` outwards. Must be called (at any
+// depth) below it.
 __attribute__((noinline)) inline std::vector<uintptr_t> walk(void *frame) {
     std::vector<uintptr_t> found;
     unw_context_t context;
@@ -62,7 +68,8 @@ __attribute__((noinline)) inline std::vector<uintptr_t> walk(void *frame) {
     return found;
 }
 
-// The frames that a capture of that depth should have: stop outside mapped files, drop thread roots, cut.
+// The frames that a capture of that depth should have: stop outside mapped files, drop thread
+// roots, cut.
 inline std::vector<Frame> expect(void *frame, unsigned depth) {
     std::vector<Frame> frames;
     bool complete = true;
@@ -100,7 +107,8 @@ inline std::vector<Frame> captured(uint64_t signature) {
 }
 
 inline std::ostream &operator<<(std::ostream &out, const Frame &frame) {
-    return out << "\n  " << (frame.module.empty() ? "self" : frame.module) << "+0x" << std::hex << frame.offset << std::dec;
+    return out << "\n  " << (frame.module.empty() ? "self" : frame.module) << "+0x" << std::hex
+               << frame.offset << std::dec;
 }
 
 } // namespace oracle

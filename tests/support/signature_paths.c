@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define APART __attribute__((noinline, noclone))
+#define APART      __attribute__((noinline, noclone))
 #define PARAMETERS const char *program, unsigned seed, signature_leaf *leaf, void *arg
-#define ARGUMENTS program + 1, seed, leaf, arg
+#define ARGUMENTS  program + 1, seed, leaf, arg
 
 APART static void shape_a(PARAMETERS);
 APART static void shape_b(PARAMETERS);
@@ -25,14 +25,29 @@ static inline void keep(const void *pointer) {
 /* Inlined everywhere, so that every shape has call sites of its own. */
 __attribute__((always_inline)) static inline void next(PARAMETERS) {
     switch (*program) {
-    case 'a': shape_a(ARGUMENTS); break;
-    case 'b': shape_b(ARGUMENTS); break;
-    case 'c': shape_c(ARGUMENTS); break;
-    case 'd': shape_d(ARGUMENTS); break;
-    case 'e': shape_e(ARGUMENTS); break;
-    case 'f': shape_f(ARGUMENTS); break;
-    case 'g': shape_g(ARGUMENTS); break;
-    default: leaf(arg);
+    case 'a':
+        shape_a(ARGUMENTS);
+        break;
+    case 'b':
+        shape_b(ARGUMENTS);
+        break;
+    case 'c':
+        shape_c(ARGUMENTS);
+        break;
+    case 'd':
+        shape_d(ARGUMENTS);
+        break;
+    case 'e':
+        shape_e(ARGUMENTS);
+        break;
+    case 'f':
+        shape_f(ARGUMENTS);
+        break;
+    case 'g':
+        shape_g(ARGUMENTS);
+        break;
+    default:
+        leaf(arg);
     }
     keep(program);
 }
@@ -71,7 +86,8 @@ static void shape_d(PARAMETERS) {
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-omit-frame-pointer")))
 #endif
-static void shape_e(PARAMETERS) {
+static void
+shape_e(PARAMETERS) {
     next(program, seed, leaf, arg);
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("without the model no time passes") {
     auto c = timed();
     c.latency.channels = 0;
     auto d = flash::open(c);
-    REQUIRE(trib_flash_write(d.get(), 0, 100, 0) == 0);
+    flash::write(d, 0, 100, 0);
     auto s = flash::stats(d);
     CHECK(s.virtual_seconds == 0);
     CHECK(s.write_latency_us_mean == 0);
@@ -57,7 +57,7 @@ TEST_CASE("filling an empty drive runs at the speed of its dies") {
     auto c = timed();
     auto d = flash::open(c);
     for (uint64_t lba = 0; lba < c.logical_pages; lba++)
-        REQUIRE(trib_flash_write(d.get(), lba, 1, 0) == 0);
+        flash::write(d, lba, 1, 0);
     CHECK(iops(d) ==
           Approx(16 * 3 / 700e-6).epsilon(0.01)); // dies * pages per program / program time
 }
@@ -67,7 +67,7 @@ TEST_CASE("slow channels bound it instead") {
     c.latency.channel_mb_per_s = 40;
     auto d = flash::open(c);
     for (uint64_t lba = 0; lba < c.logical_pages; lba++)
-        REQUIRE(trib_flash_write(d.get(), lba, 1, 0) == 0);
+        flash::write(d, lba, 1, 0);
     CHECK(iops(d) == Approx(4 * 40e6 / 4096).epsilon(0.01));
 }
 
@@ -77,7 +77,7 @@ static double reads_us(uint32_t queue_depth) {
     c.latency.queue_depth = queue_depth;
     auto d = flash::open(c);
     for (uint64_t lba = 0; lba < c.logical_pages; lba++)
-        REQUIRE(trib_flash_write(d.get(), lba, 1, 0) == 0);
+        flash::write(d, lba, 1, 0);
     double filled = flash::stats(d).virtual_seconds;
     for (uint64_t i = 0; i < 32000; i++)
         REQUIRE(trib_flash_read(d.get(), i * 29 % c.logical_pages, 1) == 0);
@@ -97,7 +97,7 @@ TEST_CASE("a read does not wait for the programs queued on its die") {
     auto c = timed();
     c.latency.queue_depth = 1;
     auto d = flash::open(c);
-    REQUIRE(trib_flash_write(d.get(), 0, 4800, 0) == 0);
+    flash::write(d, 0, 4800, 0);
     double written = flash::stats(d).virtual_seconds;
     REQUIRE(trib_flash_read(d.get(), 0, 1) == 0);
     CHECK((flash::stats(d).virtual_seconds - written) * 1e6 < 100);
@@ -118,7 +118,7 @@ TEST_CASE("garbage collection takes the dies away from the host") {
         REQUIRE(trib_flash_precondition(d.get(), 4, true) == 0);
         flash::Random random(1);
         for (int i = 0; i < 100000; i++)
-            REQUIRE(trib_flash_write(d.get(), random.below(48 * 1024), 1, 0) == 0);
+            flash::write(d, random.below(48 * 1024), 1, 0);
         // Die time per host page, if every die were always busy: programs of host and copies,
         // reads, erases.
         double waf = flash::waf(d), erases = double(flash::stats(d).erases) / 100000;
@@ -141,7 +141,7 @@ TEST_CASE("a reset starts the clock again") {
     auto s = flash::stats(d);
     CHECK(s.virtual_seconds == 0);
     CHECK(s.write_latency_us_p99 == 0);
-    REQUIRE(trib_flash_write(d.get(), 0, 1, 0) == 0);
+    flash::write(d, 0, 1, 0);
     CHECK(flash::stats(d).virtual_seconds >= 0);
 }
 

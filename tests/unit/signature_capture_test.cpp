@@ -27,7 +27,9 @@ __attribute__((noinline)) void take(void *arg) {
     capture->expected = oracle::expect(TRIB_FRAME_HERE(), capture->depth);
 }
 
-__attribute__((noinline)) Capture along(const std::string &program, unsigned depth = TRIB_SIGNATURE_DEPTH_DEFAULT, unsigned seed = 0) {
+__attribute__((noinline)) Capture along(const std::string &program,
+                                        unsigned depth = TRIB_SIGNATURE_DEPTH_DEFAULT,
+                                        unsigned seed = 0) {
     Capture capture;
     capture.depth = depth;
     signature_path(program.c_str(), seed, take, &capture);
@@ -69,8 +71,10 @@ TEST_CASE("the order of a path matters") {
 
 TEST_CASE("bad arguments give no signature") {
     CHECK(trib_signature_capture(TRIB_FRAME_HERE(), 0) == TRIB_SIGNATURE_UNKNOWN);
-    CHECK(trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX + 1) == TRIB_SIGNATURE_UNKNOWN);
-    CHECK(trib_signature_capture(static_cast<char *>(TRIB_FRAME_HERE()) + 1, 5) == TRIB_SIGNATURE_UNKNOWN);
+    CHECK(trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX + 1) ==
+          TRIB_SIGNATURE_UNKNOWN);
+    CHECK(trib_signature_capture(static_cast<char *>(TRIB_FRAME_HERE()) + 1, 5) ==
+          TRIB_SIGNATURE_UNKNOWN);
     CHECK(trib_signature_frames(TRIB_SIGNATURE_UNKNOWN, nullptr, 0) == 0);
     struct trib_module module;
     CHECK(trib_signature_module(1u << 30, &module) == -ENOENT);
@@ -112,13 +116,16 @@ TEST_CASE("thread roots are not part of a path") {
 TEST_CASE("exceptions in between leave captures right") {
     struct Guard {
         uint64_t *signature;
-        ~Guard() { *signature = along("ab").signature; }
+        ~Guard() {
+            *signature = along("ab").signature;
+        }
     };
     uint64_t in_destructor = 0, in_handler = 0;
     for (int i = 0; i < 3; i++) {
         try {
             Guard guard{&in_destructor};
-            signature_path("abcf", 1, [](void *) { throw std::runtime_error("on purpose"); }, nullptr);
+            signature_path(
+                "abcf", 1, [](void *) { throw std::runtime_error("on purpose"); }, nullptr);
         } catch (const std::runtime_error &) {
             const Capture capture = along("abd");
             in_handler = capture.signature;
@@ -149,8 +156,10 @@ void take_along(void *arg) {
 
 TEST_CASE("JIT code ends a path") {
     // push rbp; mov rbp,rsp; mov rax,rdi; mov rdi,rsi; call rax; pop rbp; ret
-    static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
-    void *memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8,
+                                         0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
+    void *memory =
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         WARN("skipped: this system refuses writable code");
         return;
@@ -159,7 +168,8 @@ TEST_CASE("JIT code ends a path") {
     auto call = reinterpret_cast<void (*)(void (*)(void *), void *)>(memory);
     Capture outside;
     call(take_along, &outside);
-    CHECK(oracle::captured(outside.signature).size() == 5); // b, a, signature_path, along, take_along
+    CHECK(oracle::captured(outside.signature).size() ==
+          5); // b, a, signature_path, along, take_along
     Capture direct;
     direct.signature = 1;
     call(take, &direct);
@@ -224,7 +234,8 @@ TEST_CASE("symbolise names a known function and refuses another build") {
     struct trib_module module;
     char text[256];
     REQUIRE(trib_signature_module(frames[0].module, &module) == 0);
-    REQUIRE(trib_signature_symbolise(&module, frames[0].offset_bytes, text, sizeof text) < sizeof text);
+    REQUIRE(trib_signature_symbolise(&module, frames[0].offset_bytes, text, sizeof text) <
+            sizeof text);
     CHECK(std::string(text).find("signature_capture_test!shape_a+0x") == 0);
     REQUIRE(trib_signature_module(frames[1].module, &module) == 0);
     trib_signature_symbolise(&module, frames[1].offset_bytes, text, sizeof text);

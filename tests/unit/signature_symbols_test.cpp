@@ -33,7 +33,9 @@ struct TemporaryFile {
         REQUIRE(write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
         close(fd);
     }
-    ~TemporaryFile() { unlink(path.c_str()); }
+    ~TemporaryFile() {
+        unlink(path.c_str());
+    }
 };
 
 // Whatever the bytes are: an error or an answer, within the file. (Sanitizers watch.)
@@ -95,7 +97,9 @@ TEST_CASE("cut and damaged ELF files give errors or answers, never a crash") {
             if (damages % 3 == 1)
                 at = random() % std::min(sizeof header, bad.size());
             if (damages % 3 == 2)
-                at = std::min<size_t>(header.e_shoff + random() % (header.e_shnum * sizeof(Elf64_Shdr)), bad.size() - 1);
+                at = std::min<size_t>(header.e_shoff +
+                                          random() % (header.e_shnum * sizeof(Elf64_Shdr)),
+                                      bad.size() - 1);
             bad[at] = static_cast<char>(random());
         }
         explore(bad);

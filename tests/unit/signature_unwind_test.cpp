@@ -71,7 +71,8 @@ std::vector<uintptr_t> addresses(const struct trib_path &path) {
 } // namespace
 
 TEST_CASE("hand-written frames are walked as libunwind does") {
-    for (signature_odd_frame *frame : {odd_deref_sp, odd_remember, odd_by_rip, odd_saved_by_expression}) {
+    for (signature_odd_frame *frame :
+         {odd_deref_sp, odd_remember, odd_by_rip, odd_saved_by_expression}) {
         for (const char *program : {"abf", "ece", "eeee", "dcd", "fdf"}) {
             Walk walk = through(frame, program);
             INFO(program);
@@ -96,7 +97,8 @@ TEST_CASE("code without rules or with wrong ones ends a path as a failure") {
     }
 }
 
-// The words of real stacks, cut and damaged, between two forbidden pages: a read outside of them would crash.
+// The words of real stacks, cut and damaged, between two forbidden pages: a read outside of them
+// would crash.
 TEST_CASE("a walk never reads outside the stack it was given") {
     constexpr size_t page = 4096, room = 64 * 1024;
     auto *memory = static_cast<uint8_t *>(
@@ -115,7 +117,8 @@ TEST_CASE("a walk never reads outside the stack it was given") {
             auto *copy = reinterpret_cast<uint64_t *>(frame);
             for (size_t i = 0; i < words; i++) { // saved frame addresses move along
                 const uint64_t word = walk.stack[i];
-                copy[i] = word - walk.frame < walk.stack.size() * 8 ? word - walk.frame + frame : word;
+                copy[i] =
+                    word - walk.frame < walk.stack.size() * 8 ? word - walk.frame + frame : word;
             }
             for (unsigned damages = round % 4; damages > 0; damages--)
                 copy[random() % words] = random() % 2 ? random() : copy[random() % words];
@@ -167,7 +170,8 @@ bool evaluate(std::vector<uint8_t> code, uintptr_t rip, struct trib_term *out) {
 
 TEST_CASE("expressions") {
     struct trib_term term;
-    const std::vector<uint8_t> plt = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+    const std::vector<uint8_t> plt = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a,
+                                      0x3b, 0x2a, 0x33, 0x24, 0x22};
     REQUIRE(evaluate(plt, 0x1006, &term));
     CHECK((term.base == TRIB_TERM_SP && !term.deref && term.offset == 8));
     REQUIRE(evaluate(plt, 0x100b, &term));
@@ -178,14 +182,14 @@ TEST_CASE("expressions") {
     CHECK((term.base == TRIB_TERM_SP && term.deref && term.offset == 152 && term.add == 8));
     REQUIRE(evaluate({0x76, 0x00, 0x09, 0xff, 0x22}, 0, &term)); // breg6 0; const1s -1; plus
     CHECK((term.base == TRIB_TERM_BP && term.offset == -1));
-    CHECK_FALSE(evaluate({}, 0, &term));                       // nothing on the stack
-    CHECK_FALSE(evaluate({0x22}, 0, &term));                   // plus without operands
-    CHECK_FALSE(evaluate({0x77}, 0, &term));                   // operand cut off
-    CHECK_FALSE(evaluate({0x73, 0x00}, 0, &term));             // rbx
-    CHECK_FALSE(evaluate({0x77, 0x00, 0x06, 0x06}, 0, &term)); // deref twice
+    CHECK_FALSE(evaluate({}, 0, &term));                             // nothing on the stack
+    CHECK_FALSE(evaluate({0x22}, 0, &term));                         // plus without operands
+    CHECK_FALSE(evaluate({0x77}, 0, &term));                         // operand cut off
+    CHECK_FALSE(evaluate({0x73, 0x00}, 0, &term));                   // rbx
+    CHECK_FALSE(evaluate({0x77, 0x00, 0x06, 0x06}, 0, &term));       // deref twice
     CHECK_FALSE(evaluate({0x77, 0x00, 0x76, 0x00, 0x22}, 0, &term)); // rsp + rbp
     CHECK_FALSE(evaluate(std::vector<uint8_t>(64, 0x31), 0, &term)); // more than the machine holds
-    CHECK_FALSE(evaluate({0xe0}, 0, &term));                   // not an operation
+    CHECK_FALSE(evaluate({0xe0}, 0, &term));                         // not an operation
 }
 
 TEST_CASE("the module map knows code from data") {
@@ -204,7 +208,8 @@ TEST_CASE("the module map knows code from data") {
     CHECK(segment.runtime);
 }
 
-// Every rule of every module of this process: none may read outside the module, and code that compilers wrote has rules.
+// Every rule of every module of this process: none may read outside the module, and code that
+// compilers wrote has rules.
 TEST_CASE("rules of all loaded code") {
     trib_modules_check();
     uint64_t rules = 0, stops = 0;
@@ -214,7 +219,8 @@ TEST_CASE("rules of all loaded code") {
         [](struct dl_phdr_info *info, size_t, void *arg) {
             for (int i = 0; i < info->dlpi_phnum; i++)
                 if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X)
-                    static_cast<std::vector<uintptr_t> *>(arg)->push_back(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+                    static_cast<std::vector<uintptr_t> *>(arg)->push_back(
+                        info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
             return 0;
         },
         &starts);

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call-path signatures: who is writing?  (PCStream, FAST'19 section 3; the paper sums raw return addresses, which
- * neither survives ASLR nor separates A->B from B->A. Here: an ordered hash of (module build-id, offset).)
+/* Call-path signatures: who is writing?  (PCStream, FAST'19 section 3; the paper sums raw return
+ * addresses, which neither survives ASLR nor separates A->B from B->A. Here: an ordered hash of
+ * (module build-id, offset).)
  *
- * Capture is a verified memo per thread (a hit compares every stack word that the path depends on, so it is exact),
- * with an own cache of .eh_frame unwind rules as the miss path. A path ends at the first address outside every mapped
- * ELF file (JIT code), at a signal handler's trampoline, and before thread roots: when a walk reaches the outermost
- * frame, the outermost frames that lie in the C and C++ runtime are dropped, because every libc update moves them.
+ * Capture is a verified memo per thread (a hit compares every stack word that the path depends on,
+ * so it is exact), with an own cache of .eh_frame unwind rules as the miss path. A path ends at the
+ * first address outside every mapped ELF file (JIT code), at a signal handler's trampoline, and
+ * before thread roots: when a walk reaches the outermost frame, the outermost frames that lie in
+ * the C and C++ runtime are dropped, because every libc update moves them.
  *
- * Thread safety: every call may be made from any thread. trib_signature_capture takes no lock of its own, uses no malloc,
- * never reads outside the stack it runs on, and keeps errno; a miss, and one hit in 1024, asks the loader whether modules
- * came or went (dl_iterate_phdr). Not async-signal-safe on a thread's first call; afterwards a handler may capture, also
- * in the middle of a capture (the nested one does without the memo). Costs 8 bytes of static TLS and, from the first
- * call on, up to 170 KiB per thread. Invariant: equal call paths give equal ids across runs and ASLR.
+ * Thread safety: every call may be made from any thread. trib_signature_capture takes no lock of
+ * its own, uses no malloc, never reads outside the stack it runs on, and keeps errno; a miss, and
+ * one hit in 1024, asks the loader whether modules came or went (dl_iterate_phdr). Not
+ * async-signal-safe on a thread's first call; afterwards a handler may capture, also in the middle
+ * of a capture (the nested one does without the memo). Costs 8 bytes of static TLS and, from the
+ * first call on, up to 170 KiB per thread. Invariant: equal call paths give equal ids across runs
+ * and ASLR.
  *
- * Limits. Fibres: of a stack that is neither the thread's own nor its alternate signal stack only the caller's frame is
- * read, and the path has one frame. After dlclose and dlopen of equal code at the same address up to 1024 captures may
- * still get the old id. The child of a fork by a process with threads does not see what it opens later. x86-64 is what
- * the tests cover; AArch64 follows frame records; elsewhere every signature is TRIB_SIGNATURE_UNKNOWN.
- * Why: docs/decisions/0002-call-path-capture.md. */
+ * Limits. Fibres: of a stack that is neither the thread's own nor its alternate signal stack only
+ * the caller's frame is read, and the path has one frame. After dlclose and dlopen of equal code at
+ * the same address up to 1024 captures may still get the old id. The child of a fork by a process
+ * with threads does not see what it opens later. x86-64 is what the tests cover; AArch64 follows
+ * frame records; elsewhere every signature is TRIB_SIGNATURE_UNKNOWN. Why:
+ * docs/decisions/0002-call-path-capture.md. */
 #ifndef TRIBUTARY_SIGNATURE_H
 #define TRIBUTARY_SIGNATURE_H
 
@@ -28,15 +33,15 @@
 
 TRIB_C_BEGIN
 
-#define TRIB_SIGNATURE_DEPTH_MAX 32
+#define TRIB_SIGNATURE_DEPTH_MAX     32
 #define TRIB_SIGNATURE_DEPTH_DEFAULT 12
-#define TRIB_SIGNATURE_UNKNOWN 0u
+#define TRIB_SIGNATURE_UNKNOWN       0u
 
 /* One frame of a call path, innermost first. */
 struct trib_frame {
-    uint64_t build_id;      /* 64-bit hash of the module's GNU build-id (of its name when it has none) */
-    uint64_t offset_bytes;  /* return address minus load base */
-    uint32_t module;        /* index for trib_signature_module */
+    uint64_t build_id; /* 64-bit hash of the module's GNU build-id (of its name when it has none) */
+    uint64_t offset_bytes; /* return address minus load base */
+    uint32_t module;       /* index for trib_signature_module */
 };
 
 struct trib_module {
@@ -48,31 +53,37 @@ struct trib_module {
 
 struct trib_signature_stats {
     uint64_t memo_hits, memo_misses, memo_rejected; /* rejected: key matched, a slot did not */
-    uint64_t unwind_rules, unwind_failures;         /* failures: stopped early at code without usable rules */
-    uint64_t signatures, signatures_dropped;        /* dropped: misses that a full dictionary could not keep */
+    uint64_t unwind_rules,
+        unwind_failures; /* failures: stopped early at code without usable rules */
+    uint64_t signatures,
+        signatures_dropped; /* dropped: misses that a full dictionary could not keep */
     uint64_t modules;
 };
 
-/* The caller's frame address; pass it to capture so that the path starts at the caller's return address. Forces a frame
- * pointer in the caller, which must not realign its stack (no alignas above 16). */
+/* The caller's frame address; pass it to capture so that the path starts at the caller's return
+ * address. Forces a frame pointer in the caller, which must not realign its stack (no alignas above
+ * 16). */
 #define TRIB_FRAME_HERE() __builtin_frame_address(0)
 
-/* Stable id of the path that leads to the function owning `frame` (its return address is the first element).
- * depth: 1..TRIB_SIGNATURE_DEPTH_MAX. Returns TRIB_SIGNATURE_UNKNOWN if nothing could be captured. */
+/* Stable id of the path that leads to the function owning `frame` (its return address is the first
+ * element). depth: 1..TRIB_SIGNATURE_DEPTH_MAX. Returns TRIB_SIGNATURE_UNKNOWN if nothing could be
+ * captured. */
 TRIB_EXPORT uint64_t trib_signature_capture(void *frame, unsigned depth);
 
-/* Frames of a captured signature. Returns the number of frames (0 if unknown), writes at most `capacity`. */
-TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames, unsigned capacity);
+/* Frames of a captured signature. Returns the number of frames (0 if unknown), writes at most
+ * `capacity`. */
+TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames,
+                                           unsigned capacity);
 
 /* Module by index. 0, or -ENOENT. */
 TRIB_EXPORT int trib_signature_module(uint32_t index, struct trib_module *out);
 
-/* "module!symbol+offset" (or "module+offset" without symbols) for a frame of this or another run: the module is
- * found by path and must have the same build-id; separate debug files are used where Debian puts them. C++ names come
- * demangled and without parameters if a C++ runtime can be found. Opens files and allocates: not for write paths.
- * Returns the length as snprintf does. */
-TRIB_EXPORT size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offset_bytes, char *text,
-                                            size_t capacity);
+/* "module!symbol+offset" (or "module+offset" without symbols) for a frame of this or another run:
+ * the module is found by path and must have the same build-id; separate debug files are used where
+ * Debian puts them. C++ names come demangled and without parameters if a C++ runtime can be found.
+ * Opens files and allocates: not for write paths. Returns the length as snprintf does. */
+TRIB_EXPORT size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offset_bytes,
+                                            char *text, size_t capacity);
 
 TRIB_EXPORT void trib_signature_statistics(struct trib_signature_stats *out);
 

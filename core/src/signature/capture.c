@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public entry: the hit path (look up, verify, return), and behind it the walk, the id and the dictionary. */
+/* Public entry: the hit path (look up, verify, return), and behind it the walk, the id and the
+ * dictionary. */
 #include <tributary/signature.h>
 
 #include <errno.h>
@@ -15,25 +16,30 @@
 #include "thread.h"
 #include "unwind.h"
 
-#define DICTIONARY_SIGNATURES 65536u /* 10 MiB of address space; pages are touched as signatures come */
-#define CHECK_EVERY_HITS      1024u  /* how long a memo may outlive dlclose + dlopen at the same address */
-#define SIGNATURE_SEED        0x7472696275746172ull
+#define DICTIONARY_SIGNATURES                                                                      \
+    65536u /* 10 MiB of address space; pages are touched as signatures come */
+#define CHECK_EVERY_HITS                                                                           \
+    1024u /* how long a memo may outlive dlclose + dlopen at the same address */
+#define SIGNATURE_SEED 0x7472696275746172ull
 
 static struct trib_dictionary dictionary;
 static pthread_once_t dictionary_once = PTHREAD_ONCE_INIT;
 static TRIB_ATOMIC(uint64_t) unwind_failures;
 
 static void open_dictionary(void) {
-    (void)trib_dictionary_open(&dictionary, DICTIONARY_SIGNATURES); /* without memory: ids, but no frames */
+    (void)trib_dictionary_open(&dictionary,
+                               DICTIONARY_SIGNATURES); /* without memory: ids, but no frames */
 }
 
 /* ---- the miss path ---- */
 
-static void count(TRIB_ATOMIC(uint64_t) *counter) {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+static void count(TRIB_ATOMIC(uint64_t) * counter) {
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
-/* Brings the module map, the cached rules and this thread's memo up to date. Returns true if the memo was void. */
+/* Brings the module map, the cached rules and this thread's memo up to date. Returns true if the
+ * memo was void. */
 static bool check_modules(struct trib_thread *thread) {
     if (trib_modules_check())
         trib_sites_clear();
@@ -45,15 +51,17 @@ static bool check_modules(struct trib_thread *thread) {
     return true;
 }
 
-/* Which stack does the frame live on?  Returns true if it is the thread's own. Fibres and coroutines run on memory whose
- * bounds nobody tells; of them only the caller's two words are known to be readable. */
+/* Which stack does the frame live on?  Returns true if it is the thread's own. Fibres and
+ * coroutines run on memory whose bounds nobody tells; of them only the caller's two words are known
+ * to be readable. */
 static bool find_stack(const struct trib_thread *thread, uintptr_t frame, struct trib_stack *out) {
     *out = thread->stack;
     if (TRIB_LIKELY(trib_stack_holds(out, frame) && trib_stack_holds(out, frame + 8)))
         return true;
     stack_t alternate;
     if (sigaltstack(NULL, &alternate) == 0 && !(alternate.ss_flags & SS_DISABLE)) {
-        *out = (struct trib_stack){(uintptr_t)alternate.ss_sp, (uintptr_t)alternate.ss_sp + alternate.ss_size};
+        *out = (struct trib_stack){(uintptr_t)alternate.ss_sp,
+                                   (uintptr_t)alternate.ss_sp + alternate.ss_size};
         if (trib_stack_holds(out, frame) && trib_stack_holds(out, frame + 8))
             return false;
     }
@@ -78,13 +86,14 @@ static void record(const struct trib_path *path, uint64_t signature) {
         struct trib_segment segment;
         if (!trib_modules_find(path->address[i] - 1, &segment))
             return; /* the map is changing: the next miss records it */
-        frame[i] = (uint64_t)segment.module << TRIB_DICTIONARY_OFFSET_BITS | (path->address[i] - segment.base);
+        frame[i] = (uint64_t)segment.module << TRIB_DICTIONARY_OFFSET_BITS |
+                   (path->address[i] - segment.base);
     }
     trib_dictionary_add(&dictionary, signature, frame, path->count);
 }
 
-/* Walks, and remembers the path if it may: a nested capture must not touch the memo that it interrupted, and other
- * stacks than the thread's own may move. */
+/* Walks, and remembers the path if it may: a nested capture must not touch the memo that it
+ * interrupted, and other stacks than the thread's own may move. */
 static uint64_t walk(struct trib_thread *thread, uintptr_t frame, unsigned depth, bool nested) {
     struct trib_path path;
     struct trib_stack stack;
@@ -96,13 +105,13 @@ static uint64_t walk(struct trib_thread *thread, uintptr_t frame, unsigned depth
     uint64_t signature = identify(&path);
     record(&path, signature);
     if (own && !nested)
-        trib_memo_insert(&thread->memo, &thread->arena_used, trib_memo_key(frame, depth), signature, path.word,
-                         path.word_count);
+        trib_memo_insert(&thread->memo, &thread->arena_used, trib_memo_key(frame, depth), signature,
+                         path.word, path.word_count);
     return signature;
 }
 
-__attribute__((noinline)) static uint64_t capture_slowly(struct trib_thread *thread, uintptr_t frame, unsigned depth,
-                                                         bool nested) {
+__attribute__((noinline)) static uint64_t
+capture_slowly(struct trib_thread *thread, uintptr_t frame, unsigned depth, bool nested) {
     int before = errno;
     if (!nested) {
         count(&thread->misses);
@@ -121,10 +130,11 @@ __attribute__((noinline, cold)) static struct trib_thread *begin_thread(void) {
     return thread;
 }
 
-/* Did a signal interrupt a capture of this thread?  If the frame now capturing is not below that capture's, on the same
- * stack, then that one never came to its end: a handler jumped out of it. */
+/* Did a signal interrupt a capture of this thread?  If the frame now capturing is not below that
+ * capture's, on the same stack, then that one never came to its end: a handler jumped out of it. */
 static bool is_nested(const struct trib_thread *thread, uintptr_t busy, uintptr_t frame) {
-    return frame < busy || !trib_stack_holds(&thread->stack, frame) || !trib_stack_holds(&thread->stack, busy);
+    return frame < busy || !trib_stack_holds(&thread->stack, frame) ||
+           !trib_stack_holds(&thread->stack, busy);
 }
 
 /* ---- the hit path ---- */
@@ -139,12 +149,14 @@ static void clear_busy(struct trib_thread *thread) {
     atomic_store_explicit(&thread->busy, 0, memory_order_relaxed);
 }
 
-static inline const struct trib_memo_entry *recall(struct trib_thread *thread, uintptr_t frame, unsigned depth) {
+static inline const struct trib_memo_entry *recall(struct trib_thread *thread, uintptr_t frame,
+                                                   unsigned depth) {
     if (TRIB_UNLIKELY(thread->generation !=
                       atomic_load_explicit(&trib_modules_generation, memory_order_relaxed)))
         return NULL;
     uint64_t key = trib_memo_key(frame, depth);
-    const struct trib_memo_entry *entry = trib_memo_set(&thread->memo, key, trib_stack_word(frame + 8));
+    const struct trib_memo_entry *entry =
+        trib_memo_set(&thread->memo, key, trib_stack_word(frame + 8));
     for (unsigned way = 0; way < TRIB_MEMO_WAYS; way++, entry++) {
         if (entry->key != key)
             continue;
@@ -158,7 +170,8 @@ static inline const struct trib_memo_entry *recall(struct trib_thread *thread, u
 /* Every so many hits the loader is asked, too. Returns true if the hit is still good. */
 static inline bool still_valid(struct trib_thread *thread) {
     count(&thread->hits);
-    if (TRIB_LIKELY(atomic_load_explicit(&thread->hits, memory_order_relaxed) % CHECK_EVERY_HITS != 0))
+    if (TRIB_LIKELY(atomic_load_explicit(&thread->hits, memory_order_relaxed) % CHECK_EVERY_HITS !=
+                    0))
         return true;
     int before = errno;
     bool changed = check_modules(thread);

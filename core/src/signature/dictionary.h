@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dictionary: signature -> frames, for people. Of a fixed size, mapped at first use; a full one drops and counts,
- * it never fails a capture.
+/* The dictionary: signature -> frames, for people. Of a fixed size, mapped at first use; a full one
+ * drops and counts, it never fails a capture.
  *
- * Thread safety: lock-free, any thread, async-signal-safe after opening. Invariant: an entry's frames are complete
- * before anyone can find them, and never change. */
+ * Thread safety: lock-free, any thread, async-signal-safe after opening. Invariant: an entry's
+ * frames are complete before anyone can find them, and never change. */
 #ifndef TRIB_SIGNATURE_DICTIONARY_H
 #define TRIB_SIGNATURE_DICTIONARY_H
 
@@ -25,11 +25,11 @@ struct trib_dictionary_slot {
 };
 
 struct trib_dictionary {
-    uint32_t capacity;    /* signatures */
-    uint32_t slots;       /* a power of two, >= 2 * capacity: probing stays short */
-    uint32_t frames_max;  /* of all signatures together */
+    uint32_t capacity;   /* signatures */
+    uint32_t slots;      /* a power of two, >= 2 * capacity: probing stays short */
+    uint32_t frames_max; /* of all signatures together */
     struct trib_dictionary_slot *slot;
-    TRIB_ATOMIC(uint64_t) *frame;
+    TRIB_ATOMIC(uint64_t) * frame;
     TRIB_ATOMIC(uint32_t) signatures, frames_used;
     TRIB_ATOMIC(uint64_t) dropped;
 };
@@ -38,13 +38,14 @@ struct trib_dictionary {
 int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity);
 void trib_dictionary_close(struct trib_dictionary *dictionary);
 
-/* Adds a signature unless it is there; frame[i] = module << 48 | offset. False, and counted, if it is full. */
-bool trib_dictionary_add(struct trib_dictionary *dictionary, uint64_t signature, const uint64_t *frame,
-                         unsigned frames);
+/* Adds a signature unless it is there; frame[i] = module << 48 | offset. False, and counted, if it
+ * is full. */
+bool trib_dictionary_add(struct trib_dictionary *dictionary, uint64_t signature,
+                         const uint64_t *frame, unsigned frames);
 
 /* Number of frames, 0 if unknown; writes at most `capacity`. */
-unsigned trib_dictionary_find(const struct trib_dictionary *dictionary, uint64_t signature, uint64_t *frame,
-                              unsigned capacity);
+unsigned trib_dictionary_find(const struct trib_dictionary *dictionary, uint64_t signature,
+                              uint64_t *frame, unsigned capacity);
 
 TRIB_C_END
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs by processor. x86-64 walks by unwind rules and is what the tests cover. AArch64 follows the frame records
- * that its ABI asks of every function (rbp here means x29); a function without one hides its caller. Elsewhere nothing
- * is captured. Thread safety: constants. */
+/* What differs by processor. x86-64 walks by unwind rules and is what the tests cover. AArch64
+ * follows the frame records that its ABI asks of every function (rbp here means x29); a function
+ * without one hides its caller. Elsewhere nothing is captured. Thread safety: constants. */
 #ifndef TRIB_SIGNATURE_MACHINE_H
 #define TRIB_SIGNATURE_MACHINE_H
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* A free way, else the one whose words are oldest: the arena fills upwards, so `first` is an age. */
+/* A free way, else the one whose words are oldest: the arena fills upwards, so `first` is an age.
+ */
 static struct trib_memo_entry *victim(struct trib_memo_entry *set) {
     struct trib_memo_entry *oldest = set;
     for (unsigned way = 0; way < TRIB_MEMO_WAYS; way++) {
@@ -36,6 +37,7 @@ void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint
         value[i] = trib_stack_word(address);
         distance[i] = (uint32_t)(address - frame);
     }
-    *entry = (struct trib_memo_entry){.key = key, .signature = signature, .first = *used, .count = count};
+    *entry = (struct trib_memo_entry){
+        .key = key, .signature = signature, .first = *used, .count = count};
     *used += size;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verified memo of one thread: frame address and depth -> signature, with the stack words that prove it. A lookup
- * compares every word that the walk once depended on; if all are unchanged the walk would come to the same path, so a
- * hit is exact, not a guess (also with alloca and variable frames, whose saved rbp is among the words).
+/* The verified memo of one thread: frame address and depth -> signature, with the stack words that
+ * prove it. A lookup compares every word that the walk once depended on; if all are unchanged the
+ * walk would come to the same path, so a hit is exact, not a guess (also with alloca and variable
+ * frames, whose saved rbp is among the words).
  *
- * Thread safety: one owner thread. Invariant: words of an entry lie in the owner's stack above `frame`. */
+ * Thread safety: one owner thread. Invariant: words of an entry lie in the owner's stack above
+ * `frame`. */
 #ifndef TRIB_SIGNATURE_MEMO_H
 #define TRIB_SIGNATURE_MEMO_H
 
@@ -15,15 +17,18 @@
 #include "base/hash.h"
 #include "stack.h"
 
-#define TRIB_MEMO_WAYS        4u /* entries a frame address can have at once, for paths that differ further out */
+#define TRIB_MEMO_WAYS                                                                             \
+    4u /* entries a frame address can have at once, for paths that differ further out */
 #define TRIB_MEMO_SETS        256u
 #define TRIB_MEMO_ARENA_WORDS 16384u /* 128 KiB: about 900 paths of depth 12 */
 
 struct trib_memo_entry {
     uint64_t key; /* frame and depth; 0 = free */
     uint64_t signature;
-    uint32_t first; /* index in the arena: `count` values, then `count` 32-bit distances from the frame */
-    uint32_t count; /* a multiple of 4, padded by repeating the first word: the compare loop has no tail */
+    uint32_t first; /* index in the arena: `count` values, then `count` 32-bit distances from the
+                       frame */
+    uint32_t count; /* a multiple of 4, padded by repeating the first word: the compare loop has no
+                       tail */
     uint64_t padding; /* 32 bytes: a set is two cache lines */
 };
 
@@ -36,18 +41,21 @@ static inline uint64_t trib_memo_key(uintptr_t frame, unsigned depth) {
     return (uint64_t)frame << 3 | depth; /* frames are 8-aligned, depths below 64 */
 }
 
-static inline struct trib_memo_entry *trib_memo_set(struct trib_memo *memo, uint64_t key, uint64_t return_address) {
+static inline struct trib_memo_entry *trib_memo_set(struct trib_memo *memo, uint64_t key,
+                                                    uint64_t return_address) {
     uint64_t hash = (key ^ return_address << 5) * 0x9E3779B97F4A7C15ull;
     return &memo->entry[(hash >> 32) % TRIB_MEMO_SETS * TRIB_MEMO_WAYS];
 }
 
-static inline uint64_t trib_memo_difference(const uint64_t *value, const uint32_t *distance, uintptr_t frame) {
+static inline uint64_t trib_memo_difference(const uint64_t *value, const uint32_t *distance,
+                                            uintptr_t frame) {
     return value[0] ^ trib_stack_word(frame + distance[0]);
 }
 
-/* Are all words of the entry as they were? The loads do not depend on each other, so they overlap. */
-static inline bool trib_memo_verify(const struct trib_memo *memo, const struct trib_memo_entry *entry,
-                                    uintptr_t frame) {
+/* Are all words of the entry as they were? The loads do not depend on each other, so they overlap.
+ */
+static inline bool trib_memo_verify(const struct trib_memo *memo,
+                                    const struct trib_memo_entry *entry, uintptr_t frame) {
     const uint64_t *value = &memo->arena[entry->first];
     const uint32_t *distance = (const uint32_t *)(value + entry->count);
     uint64_t difference = 0;
@@ -60,8 +68,8 @@ static inline bool trib_memo_verify(const struct trib_memo *memo, const struct t
     return difference == 0;
 }
 
-/* Remembers a path. word: addresses of its words on the stack, word[0] that of the first return address. `used` is the
- * owner's fill mark of the arena. A full arena forgets everything first. */
+/* Remembers a path. word: addresses of its words on the stack, word[0] that of the first return
+ * address. `used` is the owner's fill mark of the arena. A full arena forgets everything first. */
 void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint64_t signature,
                       const uintptr_t *word, unsigned words);
 

@@ -17,7 +17,9 @@
 #include "base/assert.h"
 #include "base/hash.h"
 
-#define PUBLISH_ATTEMPTS 10000u /* yields before giving up on a publisher that does not come back */
+#define PUBLISH_ATTEMPTS                                                                           \
+    10000u /* yields before giving up on a publisher that does not come back                       \
+            */
 
 /* What one walk of the loader's list sees. */
 struct snapshot {
@@ -43,8 +45,8 @@ static struct {
     struct shared_segment segment[TRIB_MODULES_MAX];
 } map;
 
-/* The child of a process with threads keeps the map as it was: one of the threads that it lacks may have held the
- * loader's lock, and glibc does not reset that lock in a child. */
+/* The child of a process with threads keeps the map as it was: one of the threads that it lacks may
+ * have held the loader's lock, and glibc does not reset that lock in a child. */
 static TRIB_ATOMIC(bool) frozen;
 
 /* Append-only: an entry is written before the count that covers it. */
@@ -62,9 +64,10 @@ static const char *base_name(const char *path) {
 }
 
 static bool is_runtime(const char *path) {
-    static const char *const prefixes[] = {"libc.so.",    "libc-2.",    "libpthread",      "ld-linux", "ld-2.",
-                                           "ld-musl",     "libc.musl-", "libstdc++.so",    "libc++.so",
-                                           "libc++abi.so", "libgcc_s.so", "libtsan.so", "libasan.so"};
+    static const char *const prefixes[] = {
+        "libc.so.",    "libc-2.",    "libpthread",   "ld-linux",  "ld-2.",
+        "ld-musl",     "libc.musl-", "libstdc++.so", "libc++.so", "libc++abi.so",
+        "libgcc_s.so", "libtsan.so", "libasan.so"};
     const char *name = base_name(path);
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
@@ -72,7 +75,8 @@ static bool is_runtime(const char *path) {
     return false;
 }
 
-static void read_build_id(struct trib_module *module, const char *note, size_t bytes, size_t align) {
+static void read_build_id(struct trib_module *module, const char *note, size_t bytes,
+                          size_t align) {
     align = align == 8 ? 8 : 4;
     while (bytes >= sizeof(ElfW(Nhdr))) {
         const ElfW(Nhdr) *header = (const void *)note;
@@ -81,8 +85,10 @@ static void read_build_id(struct trib_module *module, const char *note, size_t b
         size_t next = (data + header->n_descsz + align - 1) & ~(align - 1);
         if (next > bytes || data > next || header->n_namesz > bytes)
             return;
-        if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 && !memcmp(note + sizeof *header, "GNU", 4)) {
-            size_t size = header->n_descsz < sizeof module->build_id ? header->n_descsz : sizeof module->build_id;
+        if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 &&
+            !memcmp(note + sizeof *header, "GNU", 4)) {
+            size_t size = header->n_descsz < sizeof module->build_id ? header->n_descsz
+                                                                     : sizeof module->build_id;
             memcpy(module->build_id, note + data, size);
             module->build_id_bytes = (uint8_t)size;
             return;
@@ -135,7 +141,8 @@ static void measure_module(struct trib_segment *extent, const struct dl_phdr_inf
     }
 }
 
-/* Keeps the list ordered by address; the loader's own order is close to random but lists are short. */
+/* Keeps the list ordered by address; the loader's own order is close to random but lists are short.
+ */
 static void insert_segment(struct snapshot *snapshot, const struct trib_segment *segment) {
     uint32_t at = snapshot->segments++;
     for (; at > 0 && snapshot->segment[at - 1].start > segment->start; at--)
@@ -183,7 +190,8 @@ static uint32_t intern_module(const struct trib_module *module) {
     return count;
 }
 
-static void publish_segment(struct shared_segment *to, const struct trib_segment *from, uint32_t module) {
+static void publish_segment(struct shared_segment *to, const struct trib_segment *from,
+                            uint32_t module) {
     STORE(to->start, from->start);
     STORE(to->end, from->end);
     STORE(to->base, from->base);
@@ -199,8 +207,8 @@ static bool lock_map(uint32_t *sequence) {
     for (unsigned attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
         *sequence = atomic_load_explicit(&map.sequence, memory_order_relaxed);
         if (!(*sequence & 1) &&
-            atomic_compare_exchange_strong_explicit(&map.sequence, sequence, *sequence + 1, memory_order_acq_rel,
-                                                    memory_order_relaxed))
+            atomic_compare_exchange_strong_explicit(&map.sequence, sequence, *sequence + 1,
+                                                    memory_order_acq_rel, memory_order_relaxed))
             return true;
         sched_yield();
     }
@@ -216,7 +224,8 @@ static void publish(const struct snapshot *snapshot) {
     if (lock_map(&sequence)) {
         uint64_t present = LOAD(map.adds) + LOAD(map.subs);
         uint32_t generation = LOAD(trib_modules_generation);
-        if (snapshot->adds + snapshot->subs > present || generation == 0 || LOAD(map.segments) == 0) {
+        if (snapshot->adds + snapshot->subs > present || generation == 0 ||
+            LOAD(map.segments) == 0) {
             uint32_t segments = 0;
             for (uint32_t i = 0; i < snapshot->segments; i++) {
                 uint32_t module = intern_module(&snapshot->module[snapshot->segment[i].module]);
@@ -234,8 +243,8 @@ static void publish(const struct snapshot *snapshot) {
 }
 
 static void refresh(void) {
-    struct snapshot *snapshot =
-        mmap(NULL, sizeof *snapshot, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct snapshot *snapshot = mmap(NULL, sizeof *snapshot, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (snapshot == MAP_FAILED)
         return; /* the old map goes on; addresses in new modules end a path */
     dl_iterate_phdr(visit_module, snapshot);
@@ -245,19 +254,24 @@ static void refresh(void) {
 
 static int read_counters(struct dl_phdr_info *info, size_t size, void *arg) {
     (void)size;
-    struct { uint64_t adds, subs; } *counters = arg;
+    struct {
+        uint64_t adds, subs;
+    } *counters = arg;
     counters->adds = info->dlpi_adds;
     counters->subs = info->dlpi_subs;
     return 1;
 }
 
 bool trib_modules_check(void) {
-    struct { uint64_t adds, subs; } now = {0, 0};
+    struct {
+        uint64_t adds, subs;
+    } now = {0, 0};
     if (TRIB_UNLIKELY(LOAD(frozen)))
         return false;
     dl_iterate_phdr(read_counters, &now);
     uint64_t subs = LOAD(map.subs);
-    if (TRIB_LIKELY(now.adds == LOAD(map.adds) && now.subs == subs && LOAD(trib_modules_generation)))
+    if (TRIB_LIKELY(now.adds == LOAD(map.adds) && now.subs == subs &&
+                    LOAD(trib_modules_generation)))
         return false;
     refresh();
     return now.subs != subs;
@@ -278,10 +292,15 @@ static bool find_once(uintptr_t address, struct trib_segment *out) {
         return false;
     const struct shared_segment *from = &map.segment[low];
     *out = (struct trib_segment){
-        .start = LOAD(from->start), .end = LOAD(from->end), .base = LOAD(from->base),
-        .map_start = LOAD(from->map_start), .map_end = LOAD(from->map_end),
-        .eh_frame_hdr = LOAD(from->eh_frame_hdr), .build_id_hash = LOAD(from->build_id_hash),
-        .module = LOAD(from->module), .runtime = LOAD(from->runtime) != 0,
+        .start = LOAD(from->start),
+        .end = LOAD(from->end),
+        .base = LOAD(from->base),
+        .map_start = LOAD(from->map_start),
+        .map_end = LOAD(from->map_end),
+        .eh_frame_hdr = LOAD(from->eh_frame_hdr),
+        .build_id_hash = LOAD(from->build_id_hash),
+        .module = LOAD(from->module),
+        .runtime = LOAD(from->runtime) != 0,
     };
     return true;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module map: which mapped ELF file an address lies in. A segment is one executable PT_LOAD; a module is a file
- * with a build-id and keeps its index for the life of the process, also after dlclose.
+/* The module map: which mapped ELF file an address lies in. A segment is one executable PT_LOAD; a
+ * module is a file with a build-id and keeps its index for the life of the process, also after
+ * dlclose.
  *
- * Thread safety: every call from any thread. Lookups are lock-free (a sequence lock over atomics). Refreshing asks the
- * loader without holding any lock of ours, so a capture inside a dl_iterate_phdr callback cannot deadlock; publishing
- * is a short copy with signals blocked. No call uses malloc. Limits: 2048 modules and segments; what does not fit is
- * treated as unmapped. */
+ * Thread safety: every call from any thread. Lookups are lock-free (a sequence lock over atomics).
+ * Refreshing asks the loader without holding any lock of ours, so a capture inside a
+ * dl_iterate_phdr callback cannot deadlock; publishing is a short copy with signals blocked. No
+ * call uses malloc. Limits: 2048 modules and segments; what does not fit is treated as unmapped. */
 #ifndef TRIB_SIGNATURE_MODULES_H
 #define TRIB_SIGNATURE_MODULES_H
 
@@ -30,19 +31,20 @@ struct trib_segment {
     bool runtime; /* C or C++ runtime: its outermost frames are thread roots */
 };
 
-/* Grows with every published change; memos of an older generation are void. 0 before the first refresh. */
+/* Grows with every published change; memos of an older generation are void. 0 before the first
+ * refresh. */
 extern TRIB_ATOMIC(uint32_t) trib_modules_generation;
 
-/* Asks the loader for its counters of dlopen and dlclose and refreshes the map if they moved. Returns true if modules
- * were unloaded since, so that rules cached by address are void too. */
+/* Asks the loader for its counters of dlopen and dlclose and refreshes the map if they moved.
+ * Returns true if modules were unloaded since, so that rules cached by address are void too. */
 bool trib_modules_check(void);
 
-/* The segment that holds `address`; false if there is none (JIT code, anonymous memory, or the map is being rebuilt by
- * a thread that does not finish). */
+/* The segment that holds `address`; false if there is none (JIT code, anonymous memory, or the map
+ * is being rebuilt by a thread that does not finish). */
 bool trib_modules_find(uintptr_t address, struct trib_segment *out);
 
-/* Around fork. The child of a process with threads never asks the loader again (modules.c says why): what it opens later
- * ends its paths. Other children notice dlopen as their parent does. */
+/* Around fork. The child of a process with threads never asks the loader again (modules.c says
+ * why): what it opens later ends its paths. Other children notice dlopen as their parent does. */
 void trib_modules_before_fork(void);
 void trib_modules_after_fork(bool in_child);
 

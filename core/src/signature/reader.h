@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded cursor over bytes of DWARF or ELF. Thread safety: one owner. Invariant: at <= end; after a read past the
- * end `failed` is set, the cursor stays at the end and every further read gives 0. */
+/* A bounded cursor over bytes of DWARF or ELF. Thread safety: one owner. Invariant: at <= end;
+ * after a read past the end `failed` is set, the cursor stays at the end and every further read
+ * gives 0. */
 #ifndef TRIB_SIGNATURE_READER_H
 #define TRIB_SIGNATURE_READER_H
 

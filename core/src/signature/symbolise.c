@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for people. Not on any write path: it opens files and allocates. C++ names are demangled by the C++ runtime if
- * the process has one or can open one; core itself depends on none. */
+/* Names for people. Not on any write path: it opens files and allocates. C++ names are demangled by
+ * the C++ runtime if the process has one or can open one; core itself depends on none. */
 #include <tributary/signature.h>
 
 #include <dlfcn.h>
@@ -27,7 +27,8 @@ static void find_demangler(void) {
     memcpy(&demangle, &symbol, sizeof demangle);
 }
 
-/* "ns::f<int>(char const*) const" -> "ns::f<int>": overloads differ by their offset, and paths must fit a screen. */
+/* "ns::f<int>(char const*) const" -> "ns::f<int>": overloads differ by their offset, and paths must
+ * fit a screen. */
 static void drop_parameters(char *name) {
     unsigned depth = 0;
     for (char *at = name + strlen(name); at > name; at--) {
@@ -61,13 +62,15 @@ static bool is_same_build(const struct trib_elf *elf, const struct trib_module *
 
 /* Where Debian's -dbgsym packages and debuginfod's clients put what `strip` took away. */
 static void debug_file(const struct trib_module *module, char *path, size_t capacity) {
-    size_t used = (size_t)snprintf(path, capacity, "/usr/lib/debug/.build-id/%02x/", module->build_id[0]);
+    size_t used =
+        (size_t)snprintf(path, capacity, "/usr/lib/debug/.build-id/%02x/", module->build_id[0]);
     for (unsigned i = 1; i < module->build_id_bytes && used + 8 < capacity; i++)
         used += (size_t)snprintf(path + used, capacity - used, "%02x", module->build_id[i]);
     snprintf(path + used, capacity - used, ".debug");
 }
 
-static char *find_name(const char *path, const struct trib_module *module, uint64_t address, uint64_t *start) {
+static char *find_name(const char *path, const struct trib_module *module, uint64_t address,
+                       uint64_t *start) {
     struct trib_elf elf;
     const char *symbol;
     char *name = NULL;
@@ -93,8 +96,9 @@ size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offse
     }
     if (!name)
         name = find_name(module->path, module, address, &start);
-    int length = name ? snprintf(text, capacity, "%s!%s+0x%" PRIx64, file, name, offset_bytes - start)
-                      : snprintf(text, capacity, "%s+0x%" PRIx64, file, offset_bytes);
+    int length =
+        name ? snprintf(text, capacity, "%s!%s+0x%" PRIx64, file, name, offset_bytes - start)
+             : snprintf(text, capacity, "%s+0x%" PRIx64, file, offset_bytes);
     free(name);
     return length < 0 ? 0 : (size_t)length;
 }

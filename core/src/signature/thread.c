@@ -9,7 +9,8 @@
 
 __thread struct trib_thread *trib_thread_current;
 
-static _Atomic(struct trib_thread *) threads; /* grows only, to the most threads that lived at once */
+static _Atomic(struct trib_thread *)
+    threads; /* grows only, to the most threads that lived at once */
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool have_key;
@@ -34,7 +35,8 @@ static void parent_forked(void) {
 static void child_forked(void) {
     struct trib_thread *thread = atomic_load_explicit(&threads, memory_order_acquire);
     for (; thread; thread = thread->next)
-        if (thread != trib_thread_current && atomic_load_explicit(&thread->owned, memory_order_relaxed))
+        if (thread != trib_thread_current &&
+            atomic_load_explicit(&thread->owned, memory_order_relaxed))
             give_back(thread);
     trib_modules_after_fork(true);
 }
@@ -48,8 +50,8 @@ static struct trib_thread *reuse(void) {
     struct trib_thread *thread = atomic_load_explicit(&threads, memory_order_acquire);
     for (; thread; thread = thread->next) {
         bool owned = false;
-        if (atomic_compare_exchange_strong_explicit(&thread->owned, &owned, true, memory_order_acquire,
-                                                    memory_order_relaxed))
+        if (atomic_compare_exchange_strong_explicit(&thread->owned, &owned, true,
+                                                    memory_order_acquire, memory_order_relaxed))
             return thread;
     }
     return NULL;
@@ -62,8 +64,8 @@ static struct trib_thread *create(void) {
         return NULL;
     atomic_store_explicit(&thread->owned, true, memory_order_relaxed);
     thread->next = atomic_load_explicit(&threads, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&threads, &thread->next, thread, memory_order_release,
-                                                  memory_order_relaxed)) {
+    while (!atomic_compare_exchange_weak_explicit(&threads, &thread->next, thread,
+                                                  memory_order_release, memory_order_relaxed)) {
     }
     return thread;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capturing thread owns: its memo, its stack bounds, its counters. One pointer of static TLS finds it (the
- * initial-exec model: 8 bytes of the room that glibc keeps for libraries opened late); the rest is mapped.
+/* What a capturing thread owns: its memo, its stack bounds, its counters. One pointer of static TLS
+ * finds it (the initial-exec model: 8 bytes of the room that glibc keeps for libraries opened
+ * late); the rest is mapped.
  *
- * Thread safety: lock-free. A record is claimed on a thread's first capture and given back by a pthread key destructor:
- * its pages go back to the kernel, the record itself is reused and never unmapped, so counters can be summed at any
- * time. After fork the child keeps its own record and takes back those of threads that it does not have. */
+ * Thread safety: lock-free. A record is claimed on a thread's first capture and given back by a
+ * pthread key destructor: its pages go back to the kernel, the record itself is reused and never
+ * unmapped, so counters can be summed at any time. After fork the child keeps its own record and
+ * takes back those of threads that it does not have. */
 #ifndef TRIB_SIGNATURE_THREAD_H
 #define TRIB_SIGNATURE_THREAD_H
 
@@ -21,7 +23,8 @@ struct trib_thread {
     struct trib_stack stack; /* of the thread; low == high if unknown */
     uint32_t generation;     /* of the module map, that the memo is valid for */
     uint32_t arena_used;
-    /* Frame address of the capture in progress, 0 = none. A nested one (a signal handler's) leaves the memo alone. */
+    /* Frame address of the capture in progress, 0 = none. A nested one (a signal handler's) leaves
+     * the memo alone. */
     TRIB_ATOMIC(uintptr_t) busy;
     TRIB_ATOMIC(uint64_t) hits, misses, rejected; /* written by the owner only */
     TRIB_ATOMIC(bool) owned;
@@ -32,8 +35,8 @@ struct trib_thread {
 extern __thread struct trib_thread *trib_thread_current
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Claims a record for the calling thread and reads its stack bounds. NULL without memory. Not async-signal-safe: the
- * main thread's bounds come from /proc/self/maps. */
+/* Claims a record for the calling thread and reads its stack bounds. NULL without memory. Not
+ * async-signal-safe: the main thread's bounds come from /proc/self/maps. */
 struct trib_thread *trib_thread_claim(void);
 
 /* Adds the counters of all threads, also of those that ended. */

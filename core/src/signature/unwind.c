@@ -13,8 +13,9 @@
 
 /* ---- call sites ---- */
 
-/* key: 0 free, BUSY being written, else the return address. A writer makes the entry BUSY, writes the words, then sets
- * the key; a reader takes the words only if the key was the same before and after. */
+/* key: 0 free, BUSY being written, else the return address. A writer makes the entry BUSY, writes
+ * the words, then sets the key; a reader takes the words only if the key was the same before and
+ * after. */
 struct entry {
     TRIB_ATOMIC(uint64_t) key, identity, offsets, kinds;
 };
@@ -24,7 +25,8 @@ static struct entry sites[SITES];
 static TRIB_ATOMIC(uint64_t) sites_added;
 
 static uint32_t site_slot(uintptr_t return_address) {
-    return (uint32_t)((return_address ^ (return_address >> 12)) * 0x9E3779B97F4A7C15ull >> 40) % SITES;
+    return (uint32_t)((return_address ^ (return_address >> 12)) * 0x9E3779B97F4A7C15ull >> 40) %
+           SITES;
 }
 
 static uint64_t pack_offsets(const struct trib_rule *rule) {
@@ -44,15 +46,19 @@ static bool read_entry(struct entry *entry, uint64_t key, struct trib_site *out)
         return false;
     *out = (struct trib_site){
         .identity = identity,
-        .rule = {.kind = (uint8_t)kinds, .bp = (uint8_t)(kinds >> 8), .cfa_add = (int16_t)(kinds >> 32),
-                 .cfa_offset = (int32_t)(offsets >> 32), .bp_offset = (int32_t)offsets},
+        .rule = {.kind = (uint8_t)kinds,
+                 .bp = (uint8_t)(kinds >> 8),
+                 .cfa_add = (int16_t)(kinds >> 32),
+                 .cfa_offset = (int32_t)(offsets >> 32),
+                 .bp_offset = (int32_t)offsets},
         .module = (uint16_t)(kinds >> 48),
         .runtime = kinds >> 16 & 1,
     };
     return true;
 }
 
-/* Takes a free slot near its place, else the last one probed; losing a race only costs another look-up later. */
+/* Takes a free slot near its place, else the last one probed; losing a race only costs another
+ * look-up later. */
 static void insert_entry(uint64_t key, const struct trib_site *site) {
     struct entry *entry = NULL;
     uint64_t present = BUSY;
@@ -73,7 +79,8 @@ static void insert_entry(uint64_t key, const struct trib_site *site) {
     atomic_fetch_add_explicit(&sites_added, 1, memory_order_relaxed);
 }
 
-__attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_address, struct trib_site *out) {
+__attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_address,
+                                                         struct trib_site *out) {
     struct trib_segment segment;
     if (return_address >> TRIB_ADDRESS_BITS || !trib_modules_find(return_address - 1, &segment))
         return false;
@@ -196,11 +203,17 @@ static bool step(struct walk *walk, const struct trib_site *site, uintptr_t *ret
 }
 
 static bool wants_more(const struct trib_path *path, unsigned depth) {
-    return path->count < depth || (path->count < depth + TRIB_ROOT_LOOKAHEAD && path->site[path->count - 1].runtime);
+    return path->count < depth ||
+           (path->count < depth + TRIB_ROOT_LOOKAHEAD && path->site[path->count - 1].runtime);
 }
 
-void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth, const struct trib_stack *stack) {
-    struct walk walk = {.path = path, .stack = stack, .sp = frame + 16, .bp = trib_stack_word(frame), .bp_word = frame};
+void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth,
+                 const struct trib_stack *stack) {
+    struct walk walk = {.path = path,
+                        .stack = stack,
+                        .sp = frame + 16,
+                        .bp = trib_stack_word(frame),
+                        .bp_word = frame};
     uintptr_t return_address = trib_return_address(trib_stack_word(frame + 8));
     TRIB_HOT_ASSERT(depth >= 1 && depth <= TRIB_SIGNATURE_DEPTH_MAX);
     path->count = 0;
@@ -213,7 +226,8 @@ void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth, const 
             return;
         path->address[path->count++] = return_address;
         path->end = site->rule.kind == TRIB_RULE_ROOT ? TRIB_PATH_ROOT : TRIB_PATH_DEPTH;
-        if (path->end == TRIB_PATH_ROOT || !wants_more(path, depth) || !step(&walk, site, &return_address))
+        if (path->end == TRIB_PATH_ROOT || !wants_more(path, depth) ||
+            !step(&walk, site, &return_address))
             return;
     }
 }

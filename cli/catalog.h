@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to choose from: `trib policies`, `trib drive`, `trib options`, `trib version`. Everything comes from the
-// registries and their option tables.
+// What there is to choose from: `trib policies`, `trib drive`, `trib options`, `trib version`.
+// Everything comes from the registries and their option tables.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ enum class Form { text, json, names, markdown };
 
 void list_policies(Form form);
 void list_drives(Form form);
-void describe_drive(const std::string &name, const std::vector<std::string> &options, bool json); // throws Failure
+void describe_drive(const std::string &name, const std::vector<std::string> &options,
+                    bool json); // throws Failure
 void list_options(Form form);
 void print_version(bool json);
 

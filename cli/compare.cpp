@@ -6,27 +6,24 @@
 #include <unistd.h>
 
 #include "failure.h"
-#include "pool.h"
 #include "policy/policy.h"
+#include "pool.h"
 #include "table.h"
 
 namespace cli {
 
 namespace {
 
-// The demo's rows: what a drive does alone, what RocksDB's own hints give, hand-made presets, and PCStream as
-// published, with internal streams, and with what the engine says of its writes in the signature.
+// The demo's rows: what a drive does alone, what RocksDB's own hints give, hand-made presets, and
+// PCStream as published, with internal streams, and with what the engine says of its writes in the
+// signature.
 const char *const DEFAULT_ROWS[] = {
-    "none",
-    "rocksdb-hints",
-    "manual",
-    "pcstream",
-    "pcstream,internal=twin",
-    "pcstream,salt=kind+hint+activity,internal=twin",
+    "none",     "rocksdb-hints",          "manual",
+    "pcstream", "pcstream,internal=twin", "pcstream,salt=kind+hint+activity,internal=twin",
 };
 
-// A cell of policies x garbage collection. Internal streams replace the destination of survivors, so such a row is one
-// run shown for every gc.
+// A cell of policies x garbage collection. Internal streams replace the destination of survivors,
+// so such a row is one run shown for every gc.
 struct Cell {
     size_t row, run;
     std::string gc;
@@ -47,8 +44,8 @@ bool parse_internal(const std::string &value, bool wanted) {
     throw Failure(EXIT_USAGE, "internal=" + value + ": valid are auto, off and twin");
 }
 
-Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows, const OptionText &drive,
-               const Survey &survey) {
+Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
+               const OptionText &drive, const Survey &survey) {
     Plan plan;
     plan.rows = rows;
     for (const std::string &gc : options.gcs)
@@ -58,9 +55,11 @@ Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows, 
             text.set("gc", rows[row].internal ? "twin" : gc);
             for (const std::string &more : options.set)
                 text.merge(more);
-            RunPlan run{options.trace, options.truncated_ok, text.text(), survey.host_bytes, survey.peak_live_bytes};
-            auto same = std::find_if(plan.runs.begin(), plan.runs.end(),
-                                     [&](const RunPlan &other) { return other.options == run.options; });
+            RunPlan run{options.trace, options.truncated_ok, text.text(), survey.host_bytes,
+                        survey.peak_live_bytes};
+            auto same = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const RunPlan &other) {
+                return other.options == run.options;
+            });
             plan.cells.push_back({row, static_cast<size_t>(same - plan.runs.begin()), gc});
             if (same == plan.runs.end())
                 plan.runs.push_back(std::move(run));
@@ -76,31 +75,54 @@ double waf_of_none(const Plan &plan, const std::vector<RunResult> &results, cons
     return 0;
 }
 
-// (WAF - 1) / (WAF of none - 1): the share of the avoidable copying that is left. Negative: undefined.
+// (WAF - 1) / (WAF of none - 1): the share of the avoidable copying that is left. Negative:
+// undefined.
 double excess_ratio(double waf, double waf_none) {
     constexpr double NOTHING_TO_GAIN = 1.0005;
     return waf > 0 && waf_none >= NOTHING_TO_GAIN ? (waf - 1) / (waf_none - 1) : -1;
 }
 
+// Lowest steady WAF of its gc; nobody is when all are equal.
+bool is_best(const Plan &plan, const std::vector<RunResult> &results, const Cell &cell) {
+    double own = results[cell.run].waf_steady;
+    bool lowest = own > 0, beats = false;
+    for (const Cell &other : plan.cells) {
+        double its = results[other.run].waf_steady;
+        lowest = lowest && (other.gc != cell.gc || own <= its);
+        beats = beats || (other.gc == cell.gc && own < its);
+    }
+    return lowest && beats;
+}
+
 std::string table_text(const Plan &plan, const std::vector<RunResult> &results) {
     bool colours = colours_wanted(STDOUT_FILENO);
-    Table table({{"policy", Align::left, true}, {"int", Align::left}, {"salt", Align::left}, {"gc", Align::left},
-                 {"WAF"}, {"steady"}, {"xnone"}, {"gc pg"}, {"erases"}, {"kIOPS"}, {"str"}, {"", Align::left}});
+    Table table({{"policy", Align::left, true},
+                 {"int", Align::left},
+                 {"salt", Align::left},
+                 {"gc", Align::left},
+                 {"WAF"},
+                 {"steady"},
+                 {"xnone"},
+                 {"gc pg"},
+                 {"erases"},
+                 {"kIOPS"},
+                 {"str"},
+                 {"", Align::left}});
     for (size_t i = 0; i < plan.cells.size(); i++) {
         const Cell &cell = plan.cells[i];
         const RowSpec &row = plan.rows[cell.row];
         const RunResult &run = results[cell.run];
-        bool best = run.waf_steady > 0;
-        for (const Cell &other : plan.cells)
-            best = best && (other.gc != cell.gc || run.waf_steady <= results[other.run].waf_steady);
+        bool best = is_best(plan, results, cell);
         if (i > 0 && plan.cells[i - 1].gc != cell.gc)
             table.rule();
         double excess = excess_ratio(run.waf_steady, waf_of_none(plan, results, cell.gc));
-        table.add({row.title, row.internal ? "yes" : "", row.salt ? "yes" : "", cell.gc, fixed(run.waf, 3),
-                   run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "-", excess >= 0 ? fixed(excess, 2) : "-",
-                   si(static_cast<double>(run.drive.gc_pages)), si(static_cast<double>(run.drive.erases)),
-                   run.iops > 0 ? fixed(run.iops / 1000, 1) : "-", std::to_string(run.streams.size()),
-                   best ? "*" : ""},
+        table.add({row.title, row.internal ? "yes" : "", row.salt ? "yes" : "", cell.gc,
+                   fixed(run.waf, 3), run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "-",
+                   excess >= 0 ? fixed(excess, 2) : "-",
+                   si(static_cast<double>(run.drive.gc_pages)),
+                   si(static_cast<double>(run.drive.erases)),
+                   run.iops > 0 ? fixed(run.iops / 1000, 1) : "-",
+                   std::to_string(run.streams.size()), best ? "*" : ""},
                   best);
     }
     return table.text(colours);
@@ -109,7 +131,9 @@ std::string table_text(const Plan &plan, const std::vector<RunResult> &results) 
 std::vector<std::string> need_notes(const Plan &plan, const Survey &survey) {
     std::vector<std::string> notes;
     auto share = [&](uint64_t bytes) {
-        return survey.host_bytes ? 100.0 * static_cast<double>(bytes) / static_cast<double>(survey.host_bytes) : 0;
+        return survey.host_bytes
+                   ? 100.0 * static_cast<double>(bytes) / static_cast<double>(survey.host_bytes)
+                   : 0;
     };
     const struct {
         uint32_t need;
@@ -125,44 +149,52 @@ std::vector<std::string> need_notes(const Plan &plan, const Survey &survey) {
                 names.find(row.policy) == std::string::npos)
                 names += (names.empty() ? "" : ", ") + row.policy;
         if (!names.empty() && share(check.bytes) < 50)
-            notes.push_back(fmt::format("only {:.0f} % of the bytes carry {}, which {} relies on", share(check.bytes),
-                                        check.what, names));
+            notes.push_back(fmt::format("only {:.0f} % of the bytes carry {}, which {} relies on",
+                                        share(check.bytes), check.what, names));
     }
     if (survey.named_bytes)
-        notes.push_back(fmt::format("the host named the stream of {:.0f} % of the bytes itself; no policy decides these",
-                                    share(survey.named_bytes)));
+        notes.push_back(fmt::format(
+            "the host named the stream of {:.0f} % of the bytes itself; no policy decides these",
+            share(survey.named_bytes)));
     return notes;
 }
 
-std::vector<std::string> all_notes(const Plan &plan, const std::vector<RunResult> &results, const Regime &regime,
-                                   const Survey &survey) {
-    std::vector<std::string> notes = regime_warnings(regime, waf_of_none(plan, results, plan.cells.front().gc));
+std::vector<std::string> all_notes(const Plan &plan, const std::vector<RunResult> &results,
+                                   const Regime &regime, const Survey &survey) {
+    std::vector<std::string> notes =
+        regime_warnings(regime, waf_of_none(plan, results, plan.cells.front().gc));
     for (std::string &note : need_notes(plan, survey))
         notes.push_back(std::move(note));
     if (survey.truncated)
         notes.push_back("the trace is cut; replayed up to the cut");
     if (survey.dropped_events)
-        notes.push_back(fmt::format("the recorder dropped {} events ({})", grouped(survey.dropped_events),
+        notes.push_back(fmt::format("the recorder dropped {} events ({})",
+                                    grouped(survey.dropped_events),
                                     size_text(static_cast<double>(survey.dropped_bytes))));
     return notes;
 }
 
-void print_text(const CompareOptions &options, const Plan &plan, const std::vector<RunResult> &results,
-                const Survey &survey) {
+void print_text(const CompareOptions &options, const Plan &plan,
+                const std::vector<RunResult> &results, const Survey &survey) {
     Regime regime = regime_of(results, survey);
-    fmt::print("trace   {}\n        {} events, {} written to {} files, {} live at peak\n", options.trace,
-               grouped(survey.events), size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files),
+    fmt::print("trace   {}\n        {} events, {} written to {} files, {} live at peak\n",
+               options.trace, grouped(survey.events),
+               size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files),
                size_text(static_cast<double>(survey.peak_live_bytes)));
     fmt::print("{}\n{}", regime_text(regime), table_text(plan, results));
-    fmt::print("{}", wrapped("", "* lowest steady WAF of its gc. steady: second half of the host writes. xnone: steady "
-                             "WAF-1 over that of none. int: internal streams take the survivors, whatever gc says; "
-                             "the same run is shown for each. str: streams used."));
+    fmt::print(
+        "{}",
+        wrapped(
+            "",
+            "* lowest steady WAF of its gc. steady: second half of the host writes. xnone: steady "
+            "WAF-1 over that of none. int: internal streams take the survivors, whatever gc says; "
+            "the same run is shown for each. str: streams used."));
     for (const std::string &note : all_notes(plan, results, regime, survey))
         fmt::print("{}", wrapped("note: ", note));
 }
 
-Json json_compare(const CompareOptions &options, const Plan &plan, const std::vector<RunResult> &results,
-                  const Survey &survey) {
+Json json_compare(const CompareOptions &options, const Plan &plan,
+                  const std::vector<RunResult> &results, const Survey &survey) {
     Regime regime = regime_of(results, survey);
     Json json = {{"version", COMPARE_JSON_VERSION}, {"command", "compare"}};
     json["drive"] = json_regime(regime);
@@ -203,7 +235,9 @@ RowSpec parse_row(const std::string &text) {
     row.internal = parse_internal(row.options.get("internal"), policy->wants_internal);
     row.options.erase("internal");
     row.title = labelled ? text.substr(0, colon) : row.policy;
-    row.label = labelled ? row.title : row.policy + (row.salt ? "+salt" : "") + (row.internal ? "+internal" : "");
+    row.label = labelled
+                    ? row.title
+                    : row.policy + (row.salt ? "+salt" : "") + (row.internal ? "+internal" : "");
     return row;
 }
 
@@ -220,7 +254,8 @@ void compare(const CompareOptions &options) {
 
     Survey survey = survey_trace(options.trace, options.truncated_ok);
     if (survey.host_bytes == 0)
-        throw Failure(EXIT_RUNTIME, "the trace '" + options.trace + "' has no writes; there is nothing to compare");
+        throw Failure(EXIT_RUNTIME, "the trace '" + options.trace +
+                                        "' has no writes; there is nothing to compare");
     Plan plan = make_plan(options, rows, drive_options(options.regime, user, survey), survey);
     std::vector<RunResult> results = run_all(plan.runs, options.jobs);
     if (!results.front().has_drive)

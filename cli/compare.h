@@ -13,7 +13,8 @@ namespace cli {
 
 struct CompareOptions {
     std::string trace, drive;
-    std::vector<std::string> policies; // "[label:]policy[,key=value...][,internal=twin]"; empty = the default set
+    std::vector<std::string>
+        policies; // "[label:]policy[,key=value...][,internal=twin]"; empty = the default set
     std::vector<std::string> gcs = {"same", "shared"};
     std::vector<std::string> set;
     RegimeOptions regime;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command ends when it cannot do its work: one sentence that says what to do next, and an exit code.
-// Immutable once thrown; safe to carry from a worker thread to the main one.
+// How a command ends when it cannot do its work: one sentence that says what to do next, and an
+// exit code. Immutable once thrown; safe to carry from a worker thread to the main one.
 #pragma once
 
 #include <stdexcept>
@@ -18,7 +18,8 @@ enum ExitCode : int {
 
 class Failure : public std::runtime_error {
   public:
-    Failure(ExitCode code, const std::string &sentence) : std::runtime_error(sentence), code_(code) {
+    Failure(ExitCode code, const std::string &sentence)
+        : std::runtime_error(sentence), code_(code) {
     }
     ExitCode code() const {
         return code_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distribution of lifetimes, weighted by bytes. Logarithmic buckets, 32 per octave, so a quantile is within 1.6 % of
-// the exact one at any scale; values below 64 are exact. One owner.
+// Distribution of lifetimes, weighted by bytes. Logarithmic buckets, 32 per octave, so a quantile
+// is within 1.6 % of the exact one at any scale; values below 64 are exact. One owner.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ class Histogram {
     uint64_t weight() const {
         return weight_;
     }
-    // Smallest bucket middle with at least `fraction` (0..1) of the weight at or below it; 0 when empty.
+    // Smallest bucket middle with at least `fraction` (0..1) of the weight at or below it; 0 when
+    // empty.
     double quantile(double fraction) const;
     double mean() const; // exact, not from the buckets; 0 when empty
 

@@ -10,8 +10,8 @@
 namespace cli {
 
 namespace {
-// The first bytes of a state file (docs/formats/state.md). Anything else goes to the trace reader, whose refusals say
-// what is wrong.
+// The first bytes of a state file (docs/formats/state.md). Anything else goes to the trace reader,
+// whose refusals say what is wrong.
 constexpr char STATE_MAGIC[] = "TRIBSTAT";
 constexpr size_t MAGIC_BYTES = 8;
 

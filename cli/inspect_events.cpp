@@ -15,8 +15,9 @@ std::string length_text(uint64_t length_bytes) {
 }
 
 std::string event_text(const trib_event &event) {
-    std::string text = fmt::format("{:>14} {:<6} file {:016x} {}+{}", event.clock_bytes, event_kind_name(event.kind),
-                                   event.file, event.offset_bytes, length_text(event.length_bytes));
+    std::string text = fmt::format("{:>14} {:<6} file {:016x} {}+{}", event.clock_bytes,
+                                   event_kind_name(event.kind), event.file, event.offset_bytes,
+                                   length_text(event.length_bytes));
     if (event.cause != TRIB_CAUSE_NONE)
         text += fmt::format(" {}", cause_name(event.cause));
     if (event.kind != TRIB_EVENT_WRITE)
@@ -58,7 +59,8 @@ Json event_json(const trib_event &event) {
                  {"thread", event.thread},
                  {"file", fmt::format("{:#018x}", event.file)},
                  {"offset_bytes", event.offset_bytes}};
-    json["length_bytes"] = event.length_bytes == TRIB_LENGTH_TO_END ? Json("end") : Json(event.length_bytes);
+    json["length_bytes"] =
+        event.length_bytes == TRIB_LENGTH_TO_END ? Json("end") : Json(event.length_bytes);
     json["signature"] = fmt::format("{:#018x}", event.who.signature);
     json["who"] = json_of(event.who);
     json["stream"] = event.stream == TRIB_STREAM_UNDECIDED ? Json(nullptr) : Json(event.stream);
@@ -76,11 +78,16 @@ Json item_json(const trib_trace_item &item) {
     case TRIB_TRACE_SIGNATURE: {
         Json frames = Json::array();
         for (uint32_t i = 0; i < item.frame_count; i++)
-            frames.push_back({{"module", item.frames[i].module}, {"offset_bytes", item.frames[i].offset_bytes}});
-        return {{"item", "signature"}, {"signature", fmt::format("{:#018x}", item.id)}, {"frames", frames}};
+            frames.push_back(
+                {{"module", item.frames[i].module}, {"offset_bytes", item.frames[i].offset_bytes}});
+        return {{"item", "signature"},
+                {"signature", fmt::format("{:#018x}", item.id)},
+                {"frames", frames}};
     }
     case TRIB_TRACE_GAP:
-        return {{"item", "gap"}, {"dropped_events", item.gap_events}, {"dropped_bytes", item.gap_bytes}};
+        return {{"item", "gap"},
+                {"dropped_events", item.gap_events},
+                {"dropped_bytes", item.gap_bytes}};
     case TRIB_TRACE_NOTE:
         return {{"item", "note"}, {"text", item.text}};
     }
@@ -95,7 +102,9 @@ void dump_items(const InspectOptions &options) {
     while ((options.limit == 0 || events < options.limit) && trace.next()) {
         events += trace.item().kind == TRIB_TRACE_EVENT;
         if (options.json)
-            fmt::print("{}\n", item_json(trace.item()).dump(-1, ' ', false, Json::error_handler_t::replace));
+            fmt::print(
+                "{}\n",
+                item_json(trace.item()).dump(-1, ' ', false, Json::error_handler_t::replace));
         else
             fmt::print("{}\n", item_text(trace.item()));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as JSON, for machines: docs/formats/compare-json.md. Keys keep their order. Pure functions, apart from the
-// writer.
+// Results as JSON, for machines: docs/formats/compare-json.md. Keys keep their order. Pure
+// functions, apart from the writer.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ Json json_trace(const std::string &path, const Survey &survey);
 // Everything of a row that does not depend on the other rows.
 void add_run(Json &row, const RunResult &run, const Dictionary &dictionary);
 
-const char *file_kind_name(uint8_t kind);   // "sst", ...; "unknown"
-const char *write_hint_name(uint8_t hint);  // "short", ...; "not-set"
-const char *event_kind_name(uint8_t kind);  // "write", ...
-const char *cause_name(uint8_t cause);      // "unlink", ...; "none"
+const char *file_kind_name(uint8_t kind);  // "sst", ...; "unknown"
+const char *write_hint_name(uint8_t hint); // "short", ...; "not-set"
+const char *event_kind_name(uint8_t kind); // "write", ...
+const char *cause_name(uint8_t cause);     // "unlink", ...; "none"
 
 // To a file (replaced in one step) or, for "" and "-", to standard output. Throws Failure.
 void write_json(const Json &json, const std::string &path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trib`: flags to calls, failures to one sentence and an exit code. The work is in the files beside this one.
+// `trib`: flags to calls, failures to one sentence and an exit code. The work is in the files
+// beside this one.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -21,7 +22,9 @@ void add_json_option(CLI::App *command, std::optional<std::string> &json) {
     command
         ->add_option_function<std::vector<std::string>>(
             "--json",
-            [&json](const std::vector<std::string> &given) { json = given.empty() ? std::string() : given.front(); },
+            [&json](const std::vector<std::string> &given) {
+                json = given.empty() ? std::string() : given.front();
+            },
             "Results as JSON, to FILE or alone on standard output")
         ->type_name("FILE")
         ->expected(0, 1);
@@ -30,10 +33,12 @@ void add_json_option(CLI::App *command, std::optional<std::string> &json) {
 void add_replay(CLI::App &app, cli::ReplayOptions &options) {
     CLI::App *command = app.add_subcommand("replay", "Replay a trace under one policy");
     command->add_option("--trace", options.trace, "Trace to replay")->required();
-    command->add_option("--policy", options.policy, "NAME[,key=value...]; see trib policies")->required();
+    command->add_option("--policy", options.policy, "NAME[,key=value...]; see trib policies")
+        ->required();
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list")
         ->default_val("emulated");
-    command->add_option("--gc", options.gc, "Where garbage collection puts survivors: same, shared, twin");
+    command->add_option("--gc", options.gc,
+                        "Where garbage collection puts survivors: same, shared, twin");
     command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
     command->add_flag("--truncated-ok", options.truncated_ok, "Replay a cut trace up to the cut");
     add_json_option(command, options.json);
@@ -41,26 +46,37 @@ void add_replay(CLI::App &app, cli::ReplayOptions &options) {
 }
 
 void add_regime(CLI::App *command, cli::RegimeOptions &regime) {
-    command->add_option("--fill", regime.fill_percent, "Live data at their peak, percent of the capacity")
+    command
+        ->add_option("--fill", regime.fill_percent,
+                     "Live data at their peak, percent of the capacity")
         ->capture_default_str();
-    command->add_option("--cold", regime.cold_percent, "Files that never die, percent of the live data")
+    command
+        ->add_option("--cold", regime.cold_percent,
+                     "Files that never die, percent of the live data")
         ->capture_default_str();
-    command->add_option("--capacity", regime.capacity, "Exported capacity; without it --fill decides");
+    command->add_option("--capacity", regime.capacity,
+                        "Exported capacity; without it --fill decides");
     command->add_option("--op", regime.over_provisioning, "Over-provisioning, percent [7]");
     command->add_option("--superblock", regime.superblock, "What is erased together [4M]");
     command->add_option("--streams", regime.streams, "Streams besides S0 [8]");
 }
 
 void add_compare(CLI::App &app, cli::CompareOptions &options) {
-    CLI::App *command = app.add_subcommand("compare", "Replay a trace under many policies, one table");
+    CLI::App *command =
+        app.add_subcommand("compare", "Replay a trace under many policies, one table");
     command->add_option("--trace", options.trace, "Trace to replay")->required();
-    command->add_option("--policy", options.policies, "[LABEL:]NAME[,key=value...][,internal=twin]; may be repeated")
+    command
+        ->add_option("--policy", options.policies,
+                     "[LABEL:]NAME[,key=value...][,internal=twin]; may be repeated")
         ->take_all();
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list");
-    command->add_option("--gc", options.gcs, "Each policy runs with each of these: same,shared")->delimiter(',');
+    command->add_option("--gc", options.gcs, "Each policy runs with each of these: same,shared")
+        ->delimiter(',');
     add_regime(command, options.regime);
-    command->add_option("--set", options.set, "More options of every run, key=value[,key=value...]; they win");
-    command->add_option("--jobs", options.jobs, "Runs side by side [one per core]")->check(CLI::Range(1u, 1024u));
+    command->add_option("--set", options.set,
+                        "More options of every run, key=value[,key=value...]; they win");
+    command->add_option("--jobs", options.jobs, "Runs side by side [one per core]")
+        ->check(CLI::Range(1u, 1024u));
     command->add_flag("--truncated-ok", options.truncated_ok, "Replay a cut trace up to the cut");
     add_json_option(command, options.json);
     command->callback([&options] { cli::compare(options); });
@@ -70,7 +86,8 @@ void add_inspect(CLI::App &app, cli::InspectOptions &options) {
     CLI::App *command = app.add_subcommand("inspect", "Show what is in a trace or a state file");
     command->add_option("file", options.file, "Trace or state file")->required();
     command->add_flag("--events", options.events, "Every item on a line");
-    command->add_option("--limit", options.limit, "Stop --events after this many events; 0 = never");
+    command->add_option("--limit", options.limit,
+                        "Stop --events after this many events; 0 = never");
     command->add_flag("--truncated-ok", options.truncated_ok, "Read a cut trace up to the cut");
     command->add_flag("--json", options.json, "JSON; with --events one object per line");
     command->callback([&options] { cli::inspect(options); });
@@ -94,20 +111,25 @@ void add_drive(CLI::App &app, ListOptions &options) {
     list->add_flag("--json", options.json, "JSON");
     list->add_flag("--names", options.names, "Names only");
     list->callback([&options] { cli::list_drives(options.form()); });
-    CLI::App *describe = command->add_subcommand("describe", "Geometry, level of placement and options of a drive");
+    CLI::App *describe =
+        command->add_subcommand("describe", "Geometry, level of placement and options of a drive");
     describe->add_option("name", options.drive, "Drive")->required();
-    describe->add_option("options", options.drive_options, "key=value[,key=value...], as for a pipeline");
+    describe->add_option("options", options.drive_options,
+                         "key=value[,key=value...], as for a pipeline");
     describe->add_flag("--json", options.json, "JSON");
-    describe->callback([&options] { cli::describe_drive(options.drive, options.drive_options, options.json); });
+    describe->callback(
+        [&options] { cli::describe_drive(options.drive, options.drive_options, options.json); });
 }
 
 void add_lists(CLI::App &app, ListOptions &options) {
     add_drive(app, options);
-    CLI::App *policies = app.add_subcommand("policies", "List policies, what they need and their options");
+    CLI::App *policies =
+        app.add_subcommand("policies", "List policies, what they need and their options");
     policies->add_flag("--json", options.json, "JSON");
     policies->add_flag("--names", options.names, "Names only");
     policies->callback([&options] { cli::list_policies(options.form()); });
-    CLI::App *keys = app.add_subcommand("options", "List every option of pipeline, policies and drives");
+    CLI::App *keys =
+        app.add_subcommand("options", "List every option of pipeline, policies and drives");
     keys->add_flag("--json", options.json, "JSON");
     keys->add_flag("--markdown", options.markdown, "Tables as in docs/options.md");
     keys->callback([&options] { cli::list_options(options.form()); });
@@ -122,9 +144,12 @@ int fail(int code, const std::string &sentence) {
 }
 
 int run(int argc, char **argv) {
-    CLI::App app("Replays traces of storage engines on drives with streams, under placement policies.", "trib");
+    CLI::App app(
+        "Replays traces of storage engines on drives with streams, under placement policies.",
+        "trib");
     app.require_subcommand(1);
-    app.footer("Exit status: 0 done, 1 failed at run time, 2 wrong usage, 3 the drive is too small. See trib(1).");
+    app.footer("Exit status: 0 done, 1 failed at run time, 2 wrong usage, 3 the drive is too "
+               "small. See trib(1).");
     cli::ReplayOptions replay;
     cli::CompareOptions compare;
     cli::InspectOptions inspect;

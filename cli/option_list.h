@@ -9,7 +9,7 @@
 
 namespace cli {
 
-std::string option_values(const trib_option_spec &spec); // "size", "a|b|c", "1 to 63"
+std::string option_values(const trib_option_spec &spec);     // "size", "a|b|c", "1 to 63"
 std::string options_text(const trib_option_spec *specs);     // table of <= 80 columns
 std::string options_markdown(const trib_option_spec *specs); // table
 Json options_json(const trib_option_spec *specs);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "progress.h"
 #include "trace_file.h"
@@ -25,7 +26,7 @@ class Pool {
     void work();
 
     const std::vector<RunPlan> &plans_;
-    std::vector<RunResult> results_;          // each slot belongs to the thread that took its plan
+    std::vector<RunResult> results_; // each slot belongs to the thread that took its plan
     std::vector<std::exception_ptr> failures_;
     std::atomic<size_t> next_{0}, finished_{0};
     RunMeter meter_;
@@ -45,7 +46,8 @@ void Pool::work() {
 }
 
 std::vector<RunResult> Pool::run(unsigned jobs) {
-    uint64_t total = TraceFile(plans_.front().trace, plans_.front().truncated_ok).size_bytes() * plans_.size();
+    uint64_t total =
+        TraceFile(plans_.front().trace, plans_.front().truncated_ok).size_bytes() * plans_.size();
     Progress progress("replaying");
     std::vector<std::thread> threads;
     try {
@@ -73,6 +75,10 @@ std::vector<RunResult> run_all(const std::vector<RunPlan> &plans, unsigned jobs)
     unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     unsigned wanted = jobs ? jobs : cores;
     return Pool(plans).run(std::min(wanted, static_cast<unsigned>(plans.size())));
+}
+
+RunResult run_one(const RunPlan &plan) {
+    return std::move(run_all({plan}, 1).front());
 }
 
 } // namespace cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on standard error for work that lasts: share done, bytes, time left. Silent when standard error is not a
-// terminal and during the first two seconds. Only the thread that owns it draws; the others advance counters.
+// One line on standard error for work that lasts: share done, bytes, time left. Silent when
+// standard error is not a terminal and during the first two seconds. Only the thread that owns it
+// draws; the others advance counters.
 #pragma once
 
 #include <chrono>

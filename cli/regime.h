@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regime a comparison runs in: how full the drive is, with what, how fine its superblocks are. It decides the
-// digits, so it is chosen from the trace, printed above the table, and checked. Pure functions.
+// The regime a comparison runs in: how full the drive is, with what, how fine its superblocks are.
+// It decides the digits, so it is chosen from the trace, printed above the table, and checked. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,10 @@ struct RegimeOptions {
     std::optional<std::string> capacity, over_provisioning, superblock, streams;
 };
 
-// Options of the drive: what the user said in `drive` and `set`, and for the rest a drive sized to the trace.
-// A preset or a capacity of the user's is left alone.
-OptionText drive_options(const RegimeOptions &regime, const OptionText &drive, const Survey &survey);
+// Options of the drive: what the user said in `drive` and `set`, and for the rest a drive sized to
+// the trace. A preset or a capacity of the user's is left alone.
+OptionText drive_options(const RegimeOptions &regime, const OptionText &drive,
+                         const Survey &survey);
 
 // Simulated IOPS are wanted wherever a drive can tell them, unless the user said otherwise.
 void default_to_latency(OptionText &drive);
@@ -34,7 +36,8 @@ struct Regime {
     double live_peak_percent = 0;  // of the exported capacity
     double cold_percent = 0;       // of the live data at their peak
     double capacities_written = 0; // by the host, after the cold fill
-    double open_share_percent = 0; // reclaim units open at once (the most of any row), of the over-provisioned ones
+    double open_share_percent =
+        0; // reclaim units open at once (the most of any row), of the over-provisioned ones
     uint32_t open_units_peak = 0;
 };
 
@@ -43,7 +46,8 @@ std::string regime_text(const Regime &regime);
 Json json_regime(const Regime &regime);
 Json json_drive(const trib_drive_report &drive);
 
-// Sentences for what would make the digits misleading; `waf_none`: steady WAF without placement, 0 = not run.
+// Sentences for what would make the digits misleading; `waf_none`: steady WAF without placement, 0
+// = not run.
 std::vector<std::string> regime_warnings(const Regime &regime, double waf_none);
 
 } // namespace cli

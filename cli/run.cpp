@@ -35,8 +35,12 @@ class Ledger {
     Ledger(trib_pipeline *pipeline, uint32_t stream_last) : stream_last_(stream_last) {
         trib_observer observer = {};
         observer.arg = this;
-        observer.wrote = [](void *arg, const trib_write_report *w) { static_cast<Ledger *>(arg)->wrote(*w); };
-        observer.died = [](void *arg, const trib_death_report *d) { static_cast<Ledger *>(arg)->died(*d); };
+        observer.wrote = [](void *arg, const trib_write_report *w) {
+            static_cast<Ledger *>(arg)->wrote(*w);
+        };
+        observer.died = [](void *arg, const trib_death_report *d) {
+            static_cast<Ledger *>(arg)->died(*d);
+        };
         trib_pipeline_observe(pipeline, &observer);
     }
     Ledger(const Ledger &) = delete;
@@ -117,7 +121,8 @@ void Ledger::finish(trib_pipeline *pipeline, RunResult &result) {
     for (auto &row : signatures_)
         result.signatures.push_back(std::move(row.second));
     std::sort(result.signatures.begin(), result.signatures.end(), [](const auto &a, const auto &b) {
-        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes : a.key < b.key;
+        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes
+                                                  : a.key < b.key;
     });
 }
 
@@ -137,7 +142,8 @@ double ratio(uint64_t flash, uint64_t host) {
 
 class Run {
   public:
-    Run(const RunPlan &plan, RunMeter &meter) : plan_(plan), meter_(meter), trace_(plan.trace, plan.truncated_ok) {
+    Run(const RunPlan &plan, RunMeter &meter)
+        : plan_(plan), meter_(meter), trace_(plan.trace, plan.truncated_ok) {
         trib_pipeline *pipeline = nullptr;
         trib_error error = {};
         int rc = trib_pipeline_open(&pipeline, plan.options.c_str(), false, &error);
@@ -145,7 +151,8 @@ class Run {
             throw core_failure(rc, error.text);
         pipeline_.reset(pipeline);
         result_.has_drive = trib_pipeline_drive(pipeline, &opened_) == 0;
-        ledger_ = std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX);
+        ledger_ =
+            std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX);
         next_sample_bytes_ = (plan.host_bytes + SAMPLES - 1) / SAMPLES;
     }
 
@@ -170,21 +177,25 @@ class Run {
 
 void Run::refuse(int rc, const trib_event &event) {
     if (rc != -ENOSPC)
-        throw Failure(EXIT_RUNTIME, fmt::format("event {} ({} bytes at {} of file {:#x}) was refused: {}",
-                                                result_.events, event.length_bytes, event.offset_bytes, event.file,
-                                                core_failure(rc, "").what()));
+        throw Failure(EXIT_RUNTIME,
+                      fmt::format("event {} ({} bytes at {} of file {:#x}) was refused: {}",
+                                  result_.events, event.length_bytes, event.offset_bytes,
+                                  event.file, core_failure(rc, "").what()));
     trib_drive_report drive = {};
     trib_pipeline_drive(pipeline_.get(), &drive);
     auto capacity = static_cast<double>(drive.capacity_bytes);
-    double cold = static_cast<double>(opened_.live_pages * TRIB_BLOCK_BYTES) / std::max(capacity, 1.0);
+    double cold =
+        static_cast<double>(opened_.live_pages * TRIB_BLOCK_BYTES) / std::max(capacity, 1.0);
     double needed = static_cast<double>(plan_.peak_live_bytes) / std::max(1 - cold, 0.01);
-    throw Failure(EXIT_DRIVE_SMALL,
-                  fmt::format("the drive is too small: event {} (a write of {} bytes) found no room on {}; the files "
-                              "of this trace take {} at their peak and cold data {:.1f} % of the drive: choose "
-                              "capacity={} or more",
-                              result_.events, event.length_bytes, size_text(capacity),
-                              size_text(static_cast<double>(plan_.peak_live_bytes)), cold * 100,
-                              size_option(rounded_up(needed))));
+    throw Failure(
+        EXIT_DRIVE_SMALL,
+        fmt::format(
+            "the drive is too small: event {} (a write of {} bytes) found no room on {}; the files "
+            "of this trace take {} at their peak and cold data {:.1f} % of the drive: choose "
+            "capacity={} or more",
+            result_.events, event.length_bytes, size_text(capacity),
+            size_text(static_cast<double>(plan_.peak_live_bytes)), cold * 100,
+            size_option(rounded_up(needed))));
 }
 
 void Run::process(const trib_event &event) {
@@ -225,14 +236,10 @@ void Run::feed() {
         uint64_t position = trace_.position_bytes();
         meter_.done_bytes += position - metered_bytes_;
         metered_bytes_ = position;
-        if (meter_.show)
-            meter_.show(meter_.arg);
     }
     meter_.done_bytes += trace_.size_bytes() - metered_bytes_;
     if (result_.samples.empty() || result_.samples.back().host_bytes != host_bytes_)
         sample();
-    if (meter_.show)
-        meter_.show(meter_.arg);
 }
 
 void Run::close() {
@@ -240,13 +247,15 @@ void Run::close() {
     ledger_->finish(pipeline_.get(), result_);
     int rc = trib_pipeline_close(pipeline_.release());
     if (rc)
-        throw Failure(EXIT_RUNTIME, std::string("closing the pipeline failed: ") + core_failure(rc, "").what());
+        throw Failure(EXIT_RUNTIME,
+                      std::string("closing the pipeline failed: ") + core_failure(rc, "").what());
 }
 
 RunResult Run::finish() {
     auto begin = std::chrono::steady_clock::now();
     feed();
-    result_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result_.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     result_.truncated = trace_.was_truncated();
     result_.prefilled_bytes = opened_.live_pages * TRIB_BLOCK_BYTES;
     if (result_.has_drive) {
@@ -260,8 +269,9 @@ RunResult Run::finish() {
         drive.virtual_seconds -= opened_.virtual_seconds;
         const Sample &last = result_.samples.back();
         result_.waf = ratio(last.flash_pages, last.host_pages);
-        auto half = std::find_if(result_.samples.begin(), result_.samples.end(),
-                                 [&](const Sample &s) { return 2 * s.host_bytes >= last.host_bytes; });
+        auto half =
+            std::find_if(result_.samples.begin(), result_.samples.end(),
+                         [&](const Sample &s) { return 2 * s.host_bytes >= last.host_bytes; });
         result_.waf_steady =
             ratio(last.flash_pages - half->flash_pages, last.host_pages - half->host_pages);
         if (drive.virtual_seconds > 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trace through one pipeline, and everything that tables, JSON and reports need of it. A run owns its reader and
-// its pipeline, so runs are independent of each other and may go side by side on several threads.
+// One trace through one pipeline, and everything that tables, JSON and reports need of it. A run
+// owns its reader and its pipeline, so runs are independent of each other and may go side by side
+// on several threads.
 #pragma once
 
 #include <atomic>
@@ -17,15 +18,17 @@ namespace cli {
 struct RunPlan {
     std::string trace;
     bool truncated_ok = false;
-    std::string options;     // of the pipeline
-    // As the survey found. Host bytes place the samples; the peak says how large a full drive should have been.
+    std::string options; // of the pipeline
+    // As the survey found. Host bytes place the samples; the peak says how large a full drive
+    // should have been.
     uint64_t host_bytes = 0, peak_live_bytes = 0;
 };
 
 // What went into one stream, or came from one key of the attribute table. Bytes.
 struct Tally {
-    uint64_t written_bytes = 0, died_bytes = 0, live_bytes = 0; // live: at the end, lifetimes right-censored
-    Histogram lifetimes;                                        // of the bytes that died
+    uint64_t written_bytes = 0, died_bytes = 0,
+             live_bytes = 0; // live: at the end, lifetimes right-censored
+    Histogram lifetimes;     // of the bytes that died
 };
 
 struct StreamTally : Tally {
@@ -40,22 +43,23 @@ struct SignatureTally : Tally {
 
 // One point of the curves over time.
 struct Sample {
-    uint64_t host_bytes = 0, host_pages = 0, flash_pages = 0; // so far; flash: host, copied and metadata pages
-    std::vector<uint64_t> stream_bytes;                       // since the sample before
+    uint64_t host_bytes = 0, host_pages = 0,
+             flash_pages = 0;           // so far; flash: host, copied and metadata pages
+    std::vector<uint64_t> stream_bytes; // since the sample before
 };
 
 struct RunResult {
     trib_status status = {};
     bool has_drive = false;
-    trib_drive_report drive = {}; // counters without what opening the drive (prefill) already did
+    trib_drive_report drive = {};   // counters without what opening the drive (prefill) already did
     double waf = 0, waf_steady = 0; // whole run, second half of the host writes; 0 = unknown
-    double iops = 0;                // host pages per second of the drive's virtual time; 0 = unknown
+    double iops = 0; // host pages per second of the drive's virtual time; 0 = unknown
     double wall_seconds = 0;
     uint64_t events = 0;
     bool truncated = false;
-    uint64_t prefilled_bytes = 0; // live before the first event: cold files
-    std::vector<Sample> samples; // SAMPLES of them on a trace that is long enough
-    std::vector<StreamTally> streams; // those that were written, by number
+    uint64_t prefilled_bytes = 0;           // live before the first event: cold files
+    std::vector<Sample> samples;            // SAMPLES of them on a trace that is long enough
+    std::vector<StreamTally> streams;       // those that were written, by number
     std::vector<SignatureTally> signatures; // most bytes first
 };
 
@@ -65,8 +69,6 @@ constexpr unsigned SAMPLES = 200; // even: the middle one begins the steady half
 struct RunMeter {
     std::atomic<uint64_t> done_bytes{0}; // of trace, over all runs
     std::atomic<bool> stop{false};       // a run failed: the others end early
-    void (*show)(void *arg) = nullptr;   // for a run on the drawing thread
-    void *arg = nullptr;
 };
 
 // Throws Failure: usage for options that the core refuses, EXIT_DRIVE_SMALL when the drive is full.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first pass over a trace: how much is written and how much is alive at once, so that the drive can be sized to the
-// work. One owner.
+// A first pass over a trace: how much is written and how much is alive at once, so that the drive
+// can be sized to the work. One owner.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace cli {
 
-// Live bytes of all files in whole 4-KiB blocks, as a volume allocates them: a write takes every block it touches; a
-// death frees blocks that it covers entirely, and the last, partial one if it reaches the end of the file. Data that die
-// by overwrite or reuse of their file keep their blocks.
+// Live bytes of all files in whole 4-KiB blocks, as a volume allocates them: a write takes every
+// block it touches; a death frees blocks that it covers entirely, and the last, partial one if it
+// reaches the end of the file. Data that die by overwrite or reuse of their file keep their blocks.
 class LiveBlocks {
   public:
     void apply(const trib_event &event);
@@ -33,7 +33,8 @@ class LiveBlocks {
     }
 
   private:
-    using Extents = std::map<uint64_t, uint64_t>; // first block -> one past the last; never overlapping or touching
+    using Extents = std::map<uint64_t, uint64_t>; // first block -> one past the last; never
+                                                  // overlapping or touching
     struct File {
         Extents extents;
         uint64_t end_bytes = 0;
@@ -51,7 +52,8 @@ class LiveBlocks {
 struct Survey {
     uint64_t events = 0, host_bytes = 0, files = 0, peak_live_bytes = 0, address_end_bytes = 0;
     uint64_t dropped_events = 0, dropped_bytes = 0;
-    // Of host_bytes, those whose event says who writes, and those whose stream the host had named already.
+    // Of host_bytes, those whose event says who writes, and those whose stream the host had named
+    // already.
     uint64_t signature_bytes = 0, hint_bytes = 0, level_bytes = 0, named_bytes = 0;
     bool truncated = false;
     Dictionary dictionary;

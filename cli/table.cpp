@@ -70,7 +70,8 @@ std::string wrapped(const std::string &prefix, const std::string &text) {
 }
 
 bool colours_wanted(int descriptor) {
-    const char *refused = std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): read before threads start
+    const char *refused =
+        std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): read before threads start
     return isatty(descriptor) && !(refused && *refused);
 }
 
@@ -105,7 +106,8 @@ std::vector<size_t> Table::widths(unsigned width) const {
     return widths;
 }
 
-std::string Table::line(const std::vector<std::string> &cells, const std::vector<size_t> &widths) const {
+std::string Table::line(const std::vector<std::string> &cells,
+                        const std::vector<size_t> &widths) const {
     std::string out;
     for (size_t i = 0; i < cells.size(); i++) {
         std::string cell = cells[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for people: tables and paragraphs that fit a terminal of 80 columns, and numbers they can read. Pure functions
-// apart from Table, which has one owner. Text is ASCII, so a byte is a column.
+// Text for people: tables and paragraphs that fit a terminal of 80 columns, and numbers they can
+// read. Pure functions apart from Table, which has one owner. Text is ASCII, so a byte is a column.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@ namespace cli {
 
 constexpr unsigned TEXT_COLUMNS = 80;
 
-std::string grouped(uint64_t value);   // 1,234,567
-std::string si(double value);          // 999, 1.23k, 45.6M: at most 5 columns
-std::string size_text(double bytes);   // 4 KiB, 1.50 GiB: at most 9 columns
+std::string grouped(uint64_t value);     // 1,234,567
+std::string si(double value);            // 999, 1.23k, 45.6M: at most 5 columns
+std::string size_text(double bytes);     // 4 KiB, 1.50 GiB: at most 9 columns
 std::string size_option(uint64_t bytes); // the option grammar: 16M, 4096
 std::string fixed(double value, int digits);
-// `prefix`, then the words of `text`; further lines are indented as far as the prefix. Ends with a newline.
+// `prefix`, then the words of `text`; further lines are indented as far as the prefix. Ends with a
+// newline.
 std::string wrapped(const std::string &prefix, const std::string &text);
 
 // Colours only on a terminal, and never against NO_COLOR (no-color.org).
@@ -44,7 +45,8 @@ class Table {
         bool highlighted, rule;
     };
     std::vector<size_t> widths(unsigned width) const;
-    std::string line(const std::vector<std::string> &cells, const std::vector<size_t> &widths) const;
+    std::string line(const std::vector<std::string> &cells,
+                     const std::vector<size_t> &widths) const;
 
     std::vector<Column> columns_;
     std::vector<Row> rows_;

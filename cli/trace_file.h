@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace being read, and what it says about its program: modules and the frames of signatures. One owner each.
+// A trace being read, and what it says about its program: modules and the frames of signatures. One
+// owner each.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ class Dictionary {
     size_t signatures() const {
         return signatures_.size();
     }
-    // "module!symbol+0x1c", innermost first, C++ names demangled; empty when the trace does not know the signature.
+    // "module!symbol+0x1c", innermost first, C++ names demangled; empty when the trace does not
+    // know the signature.
     std::vector<std::string> frames(uint64_t signature) const;
 
   private:
@@ -53,7 +55,8 @@ class Dictionary {
 
     std::unordered_map<uint32_t, trib_module> modules_;
     std::unordered_map<uint64_t, std::vector<trib_frame>> signatures_;
-    mutable std::map<std::pair<uint32_t, uint64_t>, std::string> symbols_; // reading symbol tables is slow
+    mutable std::map<std::pair<uint32_t, uint64_t>, std::string>
+        symbols_; // reading symbol tables is slow
 };
 
 } // namespace cli

@@ -155,7 +155,7 @@ TEST_CASE("relabel=overlap moves as few signatures as it can") {
     REQUIRE(streams(pcstream, 6) == Streams{1, 1, 2, 2, 3, 3});
     learn(pcstream, {5000, 5010}); // the shortest become the longest
     pcstream.tick(2 * MIB);
-    REQUIRE(pcstream.reclusterings() == 2);
+    REQUIRE(pcstream.reclusterings() == (overlap ? 1 : 2)); // those that moved one
     REQUIRE(streams(pcstream, 6) ==
             (overlap ? Streams{1, 1, 2, 2, 3, 3} : Streams{3, 3, 1, 1, 2, 2}));
 }

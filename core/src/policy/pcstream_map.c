@@ -169,11 +169,15 @@ static void recluster(struct trib_pcstream_map *map) {
     else
         for (uint32_t label = 0; label < used; label++)
             stream_of[label] = (uint16_t)(1 + label);
+    bool moved = false;
     for (uint32_t i = 0; i < map->count; i++) {
-        STORE(map->entries[i].row->lifetime_clustered, map->entries[i].lifetime_bytes);
-        STORE(map->entries[i].row->stream, stream_of[map->labels[i]]);
+        struct trib_attribute *row = map->entries[i].row;
+        uint16_t stream = stream_of[map->labels[i]];
+        moved |= LOAD(row->stream) != stream;
+        STORE(row->lifetime_clustered, map->entries[i].lifetime_bytes);
+        STORE(row->stream, stream);
     }
-    map->reclusterings++;
+    map->reclusterings += moved;
 }
 
 /* The HotStorage'18 emulator's rule: no lifetimes at all. Signatures that come when no number is

@@ -34,9 +34,9 @@ struct trib_pcstream_entry {
 struct trib_pcstream_map {
     struct trib_pcstream_settings settings;
     struct trib_state *state;
-    uint32_t streams; /* m, at most TRIB_PCSTREAM_STREAMS_MAX are used */
-    uint32_t reclusterings;
-    uint32_t next_stream; /* firstcome: streams given out */
+    uint32_t streams;       /* m, at most TRIB_PCSTREAM_STREAMS_MAX are used */
+    uint32_t reclusterings; /* that moved a signature */
+    uint32_t next_stream;   /* firstcome: streams given out */
 
     struct trib_pcstream_entry *entries; /* signatures whose lifetime is known, in row order */
     uint32_t count;

@@ -43,22 +43,26 @@ class Model {
     std::vector<Death> kill(uint64_t file, uint64_t from, uint64_t to, uint64_t clock,
                             uint8_t cause) {
         std::vector<Death> deaths;
-        std::map<uint64_t, Run> kept;
-        for (auto &[offset, run] : files[file]) {
+        auto &runs = files[file];
+        auto first = runs.lower_bound(from);
+        if (first != runs.begin())
+            first--;
+        std::vector<std::pair<uint64_t, Run>> touched;
+        for (auto run = first; run != runs.end() && run->first < to; run++)
+            touched.push_back(*run);
+        for (auto &[offset, run] : touched) {
             uint64_t end = offset + run.length, a = std::max(offset, from), b = std::min(end, to);
-            if (a >= b) {
-                kept[offset] = run;
+            if (a >= b)
                 continue;
-            }
+            runs.erase(offset);
             long double age = std::max<long double>(0, clock - run.birth);
             deaths.push_back({run.attribute, file, a, b - a, age, run.stream, cause});
             if (offset < a)
-                kept[offset] = {a - offset, run.attribute, run.stream, run.birth};
+                runs[offset] = {a - offset, run.attribute, run.stream, run.birth};
             if (b < end)
-                kept[b] = {end - b, run.attribute, run.stream, run.birth};
+                runs[b] = {end - b, run.attribute, run.stream, run.birth};
         }
-        files[file] = kept;
-        if (kept.empty())
+        if (runs.empty())
             files.erase(file);
         return deaths;
     }

@@ -209,6 +209,35 @@ TEST_CASE("one address space of many blocks agrees with the naive model") {
     run_random(31, 20000, {1, 4096, 4096, 2});
 }
 
+// Blocks overwritten as they were written, found by hints; halves of blocks now and then make the
+// hints wrong.
+TEST_CASE("a large tree of blocks with stale hints agrees with the naive model") {
+    constexpr uint64_t kBlocks = 4096, kBlock = 4096;
+    std::mt19937_64 random(51);
+    Subject subject(1 << 16);
+    Model model;
+    uint64_t clock = 0;
+    for (uint64_t step = 0; step < 3 * kBlocks; step++, clock += kBlock) {
+        uint64_t block = step < kBlocks ? step * 5 % kBlocks
+                         : random() % 2 ? random() % 64
+                                        : random() % kBlocks;
+        Write w = {0, block * kBlock, kBlock, subject.attributes[block % 3], 1, clock};
+        if (step > kBlocks && random() % 8 == 0) {
+            w.length = kBlock / 2;
+            w.offset += random() % 2 * w.length;
+        }
+        if (step > kBlocks && random() % 16 == 0) {
+            auto expected = model.kill(0, w.offset, w.offset + w.length, clock, TRIB_CAUSE_TRIM);
+            require_same(expected, subject.kill(0, w.offset, w.length, clock, TRIB_CAUSE_TRIM));
+        } else {
+            require_same(model.write(w), subject.write(w));
+        }
+        if (step % 1024 == 0)
+            subject.check(model, clock);
+    }
+    subject.check(model, clock);
+}
+
 // With the arena full, runs are lost and the model is no guide; what is kept must still add up.
 TEST_CASE("a full arena loses runs but never its balance") {
     for (unsigned seed = 41; seed <= 44; seed++) {

@@ -195,6 +195,12 @@ TEST_CASE("the methods differ where they should") {
     REQUIRE(run(trib_cluster_lloyd, values, 2).labels == std::vector<uint32_t>{0, 0, 0, 1, 1, 1});
 }
 
+TEST_CASE("ties are broken as cluster.h says") {
+    const std::vector<double> values{2, 0, 1}; // {0}{1 2} and {0 1}{2} cost the same
+    REQUIRE(run(trib_cluster_exact, values, 2).labels == std::vector<uint32_t>{1, 0, 1});
+    REQUIRE(run(trib_cluster_agglomerate, values, 2).labels == std::vector<uint32_t>{1, 0, 0});
+}
+
 TEST_CASE("degenerate inputs") {
     for (const auto &method : METHODS) {
         CAPTURE(method.name);

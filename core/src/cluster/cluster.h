@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-dimensional clustering as pure functions. Values need not be sorted; labels come back ordered
  * by centroid (0 = smallest), so that stream names keep their meaning from one clustering to the
- * next. Equal values share a label, clusters are intervals, none is empty. Deterministic: ties go
- * to the smaller values. No allocation: the caller gives the workspace. Thread safety: pure. */
+ * next. Equal values share a label, clusters are intervals, none is empty. Deterministic: among
+ * equally good answers the last cluster is the largest (exact), the pair of smallest values
+ * merges first (agglomerate). No allocation: the caller gives the workspace. Thread safety: pure.
+ */
 #ifndef TRIB_CLUSTER_CLUSTER_H
 #define TRIB_CLUSTER_CLUSTER_H
 

@@ -25,6 +25,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -175,6 +176,8 @@ def main():
 
 
 if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGHUP):  # leave no database and no db_bench behind
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:
         sys.exit(main())
     except Failure as failure:

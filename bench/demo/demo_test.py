@@ -94,6 +94,16 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.met(1.6, 1.01, 1.02, 1.3, 1.2, 1.05), [True, True, False, True])
         self.assertEqual(self.met(1.6, 1.20, 1.20, 1.3, 1.2, 1.20), [True, True, True, False])
 
+    def test_text_fits_a_terminal(self):
+        rows = [row(label, 1.6 if label == "none" else 1.1, gc) for gc in ("same", "shared") for label in self.LABELS]
+        drive = {"over_provisioning_percent": 7.0, "live_peak_percent": 90.0, "cold_percent": 30.0,
+                 "reclaim_unit_bytes": 2 << 20, "reclaim_units": 1000, "open_share_percent": 17.0,
+                 "capacity_bytes": 2 << 30, "capacities_written": 8.0}
+        compared = {"drive": drive, "rows": rows, "trace": {"host_bytes": 20 << 30}}
+        summary = {"regime": result.regime(demo(), compared, None), "checks": result.checks(demo(), rows), "live": None}
+        self.assertTrue(all(each["met"] is not False for each in summary["regime"]))
+        self.assertLessEqual(max(map(len, result.text(summary).splitlines())), 80)
+
     def test_live_agrees_within_a_thousandth(self):
         live = {"host_pages": 1000000, "gc_pages": 100000, "erases": 1, "policy": "pcstream", "events": 1,
                 "events_dropped": 0, "drive_errors": 0}

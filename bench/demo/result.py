@@ -150,8 +150,8 @@ def text(summary):
     lines += [f"  {i['name']:<36}{shown(i['value'], i['unit']):>12}  bar {i['bar']:<10} {mark(i['met'])}"
               for i in summary["regime"]]
     lines.append("what the table shows")
-    lines += [f"  {i['name']:<52}{shown(i['value'], i['unit']) if i['value'] is not None else '':>5}  "
-              f"{i['bar']} {mark(i['met'])}" for i in summary["checks"]]
+    lines += [f"  {i['name']:<52}{shown(i['value'], i['unit']):>6}  {i['bar']} {mark(i['met'])}"
+              if i["value"] is not None else f"  {i['name']}  {i['bar']} {mark(i['met'])}" for i in summary["checks"]]
     if summary["live"]:
         live = summary["live"]
         lines.append(f"live WAF {live['waf']:.4f}, replay of its trace {live['replay_waf']:.4f}: "

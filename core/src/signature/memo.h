@@ -17,18 +17,16 @@
 #include "base/hash.h"
 #include "stack.h"
 
-#define TRIB_MEMO_WAYS                                                                             \
-    4u /* entries a frame address can have at once, for paths that differ further out */
+#define TRIB_MEMO_WAYS        4u /* per frame address, for paths that differ further out */
 #define TRIB_MEMO_SETS        256u
 #define TRIB_MEMO_ARENA_WORDS 16384u /* 128 KiB: about 900 paths of depth 12 */
 
 struct trib_memo_entry {
     uint64_t key; /* frame and depth; 0 = free */
     uint64_t signature;
-    uint32_t first; /* index in the arena: `count` values, then `count` 32-bit distances from the
-                       frame */
-    uint32_t count; /* a multiple of 4, padded by repeating the first word: the compare loop has no
-                       tail */
+    /* In the arena: `count` values, then `count` 32-bit distances from the frame. A multiple of 4,
+     * padded by repeating the first word, so that the compare loop has no tail. */
+    uint32_t first, count;
     uint64_t padding; /* 32 bytes: a set is two cache lines */
 };
 

@@ -45,7 +45,7 @@ uint32_t trib_cluster_lloyd(const struct trib_cluster_input *input, void *worksp
     s.cuts[s.clusters] = s.count;
     /* Seeds: the middle of each k-th part of the distinct values. */
     for (uint64_t c = 0; c < s.clusters; c++)
-        centroids[c] = s.values[(2 * c + 1) * s.count / (2 * s.clusters)];
+        centroids[c] = s.values[(2 * c + 1) * s.count / (2ull * s.clusters)];
     for (unsigned round = 0; round < ROUNDS_MAX && assign(&s, centroids); round++)
         for (uint32_t c = 0; c < s.clusters; c++)
             centroids[c] = trib_sorted_mean(&s, s.cuts[c], s.cuts[c + 1]);

@@ -42,7 +42,7 @@ const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
         .summary = "PCStream's emulator (HotStorage'18): 12 GiB of flash",
         .capacity_bytes = 2939932 * PAGE,
         .over_provisioning_percent = 7,
-        .superblock_bytes = 16 * 384 * PAGE,
+        .superblock_bytes = 16ull * 384 * PAGE,
         .streams = 7,
         .latency = {.channels = 4, .dies_per_channel = 4, .pages_per_program = 24, VSTREAM_TIMING},
     },

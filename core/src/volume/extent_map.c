@@ -75,6 +75,8 @@ static void open_gap(struct trib_extent_map *map, uint32_t index) {
 }
 
 static void close_gap(struct trib_extent_map *map, uint32_t index, uint32_t count) {
+    if (!count)
+        return; /* perhaps there is no array yet */
     memmove(&map->extents[index], &map->extents[index + count],
             (map->count - index - count) * sizeof *map->extents);
     map->count -= count;

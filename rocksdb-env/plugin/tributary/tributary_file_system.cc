@@ -72,7 +72,7 @@ void TributaryFileSystem::Wrap(const std::string& path,
     return;
   }
   trib_context who = TributaryDescribeWriter(path, options);
-  who.signature = trib_signature_capture(frame, door_->options().depth);
+  who.signature = trib_signature_capture(frame, door_->options().open_depth);
   door_->NameFile(facts.file, path);
   const TributaryReporter reporter(door_, facts.file, who);
   file->reset(new TributaryWritableFile(std::move(*file), reporter,
@@ -131,7 +131,7 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewRandomRWFile(
   }
   trib_context who = TributaryDescribeWriter(path, options);
   who.signature =
-      trib_signature_capture(TRIB_FRAME_HERE(), door_->options().depth);
+      trib_signature_capture(TRIB_FRAME_HERE(), door_->options().open_depth);
   result->reset(new TributaryRandomRWFile(
       std::move(*result), TributaryReporter(door_, facts.file, who)));
   return status;

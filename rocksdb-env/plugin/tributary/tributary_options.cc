@@ -34,12 +34,13 @@ bool ParsePairs(const std::string& text, const char* where, KeyValues* values,
   return true;
 }
 
-bool TakeDepth(const std::string& value, unsigned* depth, std::string* error) {
+bool TakeDepth(const std::string& key, const std::string& value,
+               unsigned* depth, std::string* error) {
   char* end = nullptr;
   const unsigned long number = strtoul(value.c_str(), &end, 10);
   if (value.empty() || *end != '\0' || number < 1 ||
       number > TRIB_SIGNATURE_DEPTH_MAX) {
-    *error = "depth=" + value + " is not a number of frames from 1 to " +
+    *error = key + "=" + value + " is not a number of frames from 1 to " +
              std::to_string(TRIB_SIGNATURE_DEPTH_MAX);
     return false;
   }
@@ -96,7 +97,8 @@ bool TakeStats(const std::string& value, TributaryOptions* options,
 }  // namespace
 
 const char kTributaryOptionKeys[] =
-    "depth=1..32, signature=auto|file|write, stats=log|none|stderr|PATH, "
+    "depth=1..32, open_depth=1..32, signature=auto|file|write, "
+    "stats=log|none|stderr|PATH, "
     "strict=on|off";
 
 bool DropOption(const std::string& key, std::string* options) {
@@ -132,7 +134,9 @@ bool ParseTributaryOptions(const std::string& uri, const char* environment,
     parsed.canonical += (parsed.canonical.empty() ? "" : ",") + text;
     bool good = true;
     if (pair.first == "depth") {
-      good = TakeDepth(pair.second, &parsed.depth, error);
+      good = TakeDepth(pair.first, pair.second, &parsed.depth, error);
+    } else if (pair.first == "open_depth") {
+      good = TakeDepth(pair.first, pair.second, &parsed.open_depth, error);
     } else if (pair.first == "signature") {
       good = TakeSignature(pair.second, &parsed, error);
     } else if (pair.first == "stats") {

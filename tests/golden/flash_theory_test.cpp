@@ -41,8 +41,7 @@ static double alpha_effective(const trib_flash_stats &s, uint32_t superblock_pag
 static void uniform(const flash::Drive &d, double rounds) {
     flash::Random random(11);
     for (uint64_t n = uint64_t(rounds * double(LOGICAL_PAGES)); n > 0; n--)
-        if (trib_flash_write(d.get(), random.below(LOGICAL_PAGES), 1, 0))
-            throw std::runtime_error("write failed");
+        flash::write(d, random.below(LOGICAL_PAGES), 1, 0);
 }
 
 static void check_uniform(trib_victim victim, uint32_t superblock_pages, double over_provisioning) {
@@ -103,11 +102,11 @@ static double hot_cold(trib_victim victim, double hot_traffic, double over_provi
             bool is_hot = random.unit() < hot_traffic;
             uint32_t lba =
                 uint32_t(is_hot ? random.below(hot) : hot + random.below(LOGICAL_PAGES - hot));
-            REQUIRE(trib_flash_write(d.get(), lba, 1, mix ? 0 : is_hot ? 1 : 2) == 0);
+            flash::write(d, lba, 1, mix ? 0 : is_hot ? 1 : 2);
         }
     };
-    REQUIRE(trib_flash_write(d.get(), 0, uint32_t(hot), mix ? 0 : 1) == 0);
-    REQUIRE(trib_flash_write(d.get(), hot, uint32_t(LOGICAL_PAGES - hot), mix ? 0 : 2) == 0);
+    flash::write(d, 0, uint32_t(hot), mix ? 0 : 1);
+    flash::write(d, hot, uint32_t(LOGICAL_PAGES - hot), mix ? 0 : 2);
     rounds(8);
     auto before = flash::stats(d);
     rounds(8);

@@ -35,12 +35,12 @@ static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, dou
     uint32_t pages = uint32_t(fill * double(c.logical_pages));
     flash::Random random(seed);
     for (uint32_t lba = 0; lba < pages; lba++)
-        REQUIRE(trib_flash_write(d.get(), lba, 1, labels[lba % labels.size()]) == 0);
+        flash::write(d, lba, 1, labels[lba % labels.size()]);
     for (uint64_t i = 0; i < 6 * c.logical_pages; i++) {
         uint32_t lba = uint32_t(pages * std::pow(random.unit(), 3)); // skewed to low addresses
         lba = std::min(lba, pages - 1);
         size_t group = lba < pages / 20 ? 0 : lba < pages / 3 ? 1 : 2;
-        REQUIRE(trib_flash_write(d.get(), lba, 1, labels[group]) == 0);
+        flash::write(d, lba, 1, labels[group]);
     }
     return {flash::stats(d), dump(d)};
 }
@@ -92,13 +92,11 @@ static double files_waf(const trib_flash_config &c, const std::vector<uint16_t> 
     uint32_t files = uint32_t(fill * double(c.logical_pages)) / file_pages;
     flash::Random random(3);
     for (uint32_t file = 0; file < files; file++)
-        REQUIRE(trib_flash_write(d.get(), file * file_pages, file_pages,
-                                 labels[file % labels.size()]) == 0);
+        flash::write(d, file * file_pages, file_pages, labels[file % labels.size()]);
     for (uint32_t i = 0; i < 20 * files; i++) {
         uint32_t file = random.below(files);
         REQUIRE(trib_flash_discard(d.get(), file * file_pages, file_pages) == 0);
-        REQUIRE(trib_flash_write(d.get(), file * file_pages, file_pages,
-                                 labels[file % labels.size()]) == 0);
+        flash::write(d, file * file_pages, file_pages, labels[file % labels.size()]);
     }
     return flash::waf(d);
 }
@@ -119,8 +117,7 @@ TEST_CASE("data that die alike gain nothing from streams by address") {
         flash::Random random(8);
         for (uint64_t i = 0; i < 12 * c.logical_pages; i++) {
             uint32_t lba = i < c.logical_pages ? uint32_t(i) : random.below(c.logical_pages);
-            REQUIRE(trib_flash_write(d.get(), lba, 1,
-                                     labels[lba * labels.size() / c.logical_pages]) == 0);
+            flash::write(d, lba, 1, labels[lba * labels.size() / c.logical_pages]);
         }
         return flash::waf(d);
     };
@@ -136,8 +133,7 @@ TEST_CASE("random labels gain nothing over one stream") {
         REQUIRE(trib_flash_precondition(d.get(), 3, true) == 0);
         flash::Random random(8), label(9);
         for (uint64_t i = 0; i < 6 * PAGES; i++)
-            REQUIRE(trib_flash_write(d.get(), random.below(PAGES), 1,
-                                     uint16_t(labelled ? label.below(5) : 0)) == 0);
+            flash::write(d, random.below(PAGES), 1, uint16_t(labelled ? label.below(5) : 0));
         return flash::waf(d);
     };
     CHECK(run(true) > 0.98 * run(false));
@@ -176,7 +172,7 @@ TEST_CASE("preconditioning ends in steady state: the next windows agree") {
         uint64_t copied = 0;
         for (int window = 0; window < 6; window++) {
             for (uint64_t i = 0; i < c.logical_pages; i++)
-                REQUIRE(trib_flash_write(d.get(), random.below(c.logical_pages), 1, 0) == 0);
+                flash::write(d, random.below(c.logical_pages), 1, 0);
             windows.push_back(1 +
                               double(flash::stats(d).gc_pages - copied) / double(c.logical_pages));
             copied = flash::stats(d).gc_pages;

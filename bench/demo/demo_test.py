@@ -69,6 +69,13 @@ class Engine(unittest.TestCase):
         text = STATS.format("4.00", "1.00") + STATS.format("18.00", "2.00")
         self.assertAlmostEqual(engine.fill_share(text), 0.25)
 
+    def test_fill_share_of_several_databases(self):
+        fill = STATS.format("4.00", "1.00") + STATS.format("2.00", "1.00")
+        text = fill + STATS.format("8.00", "2.00") + STATS.format("7.00", "3.00")
+        self.assertAlmostEqual(engine.fill_share(text, 2), 0.4)
+        with self.assertRaises(Failure):
+            engine.fill_share(fill, 2)
+
     def test_fill_share_needs_statistics(self):
         for text in ("", STATS.format("4.00", "1.00")):
             with self.assertRaises(Failure):

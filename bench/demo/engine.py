@@ -19,9 +19,9 @@ SCALE = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
 def database_bytes(experiment):
-    """What the database needs at most, roughly: universal compaction holds two copies while it merges all of it."""
+    """What the databases need at most, roughly: universal compaction holds two copies while it merges all of one."""
     data = int(experiment.engine["num"]) * int(experiment.engine["value_size"])
-    return data * (3 if experiment.engine.get("compaction_style") == "1" else 2)
+    return data * (2 * experiment.databases + (experiment.engine.get("compaction_style") == "1"))
 
 
 def memory_available():
@@ -80,26 +80,25 @@ def flags(experiment):
     return [f"--benchmarks={','.join(benchmarks)}"] + [f"--{key}={value}" for key, value in engine.items()]
 
 
-def fill_share(text):
-    """Bytes written by the end of the first benchmark, as a share of all. Each dump has a figure for compaction and
-    flush, and one for the WAL."""
+def fill_share(text, databases=1):
+    """Bytes written by the end of the first benchmark, as a share of all. After each benchmark there is a dump for each
+    database: a figure for compaction and flush, and one for the WAL."""
     figures = [float(match[1]) * SCALE[match[2]] for match in WRITTEN.finditer(text)]
     dumps = [sum(figures[i:i + 2]) for i in range(0, len(figures), 2)]
-    if len(dumps) < 2 or dumps[-1] <= 0:
+    total = sum(dumps[-databases:])
+    if len(dumps) < 2 * databases or total <= 0:
         raise Failure("db_bench printed no statistics that could be read; is it RocksDB 7.8's?")
-    return dumps[0] / dumps[-1]
+    return sum(dumps[:databases]) / total
 
 
 def directory_bytes(path):
     total = 0
-    try:
-        for entry in os.scandir(path):
+    for folder, _, names in os.walk(path):
+        for name in names:
             try:
-                total += entry.stat().st_size
+                total += os.stat(os.path.join(folder, name)).st_size
             except FileNotFoundError:
                 pass  # compaction deletes while we look
-    except FileNotFoundError:
-        pass
     return total
 
 
@@ -147,7 +146,7 @@ def record(experiment, build, out, parent, steps):
     with open(stats, encoding="utf-8") as file:
         recording.live = json.load(file)
     recording.throughput = {match[1]: int(match[3]) for match in RESULT.finditer(text)}
-    recording.fill_share = fill_share(text)
+    recording.fill_share = fill_share(text, experiment.databases)
     return recording
 
 

@@ -50,7 +50,11 @@ class Experiment:
     def operations(self):
         """All that db_bench will do, over its benchmarks that write."""
         writing = [name for name in self.engine["benchmarks"].split(",") if name != "stats"]
-        return int(self.engine["num"]) * len(writing)
+        return int(self.engine["num"]) * self.databases * len(writing)
+
+    @property
+    def databases(self):
+        return max(1, int(self.engine.get("num_multi_db", "1")))
 
     @property
     def sst_bytes(self):

@@ -35,8 +35,8 @@ struct trib_state_header {
     _Alignas(64) struct trib_state_geometry geometry;
     _Alignas(64) pthread_mutex_t lock; /* robust, shared between processes */
     _Alignas(64) _Atomic(uint64_t) clock_bytes;
-    _Alignas(64) _Atomic(uint64_t)
-        unlinks; /* rows taken out of their bucket so far: tells a reader to look again */
+    /* Rows taken out of their bucket so far: tells a reader without the lock to look again. */
+    _Alignas(64) _Atomic(uint64_t) unlinks;
     _Atomic(uint64_t) evictions;
     _Atomic(uint64_t) interned;  /* source of trib_attribute.order */
     _Atomic(uint32_t) rows_used; /* rows [0, rows_used) are in the heap; grows only */
@@ -53,9 +53,9 @@ struct trib_state {
     uint32_t *heap;             /* rows, the next to evict first */
     void *slots;
     uint64_t total_bytes;
-    uint32_t attributes, bucket_mask,
-        runs; /* from the geometry, but out of reach of other processes */
-    int fd;   /* -1: anonymous */
+    /* From the geometry, but out of reach of other processes. */
+    uint32_t attributes, bucket_mask, runs;
+    int fd; /* -1: anonymous */
 };
 
 _Static_assert(sizeof(struct trib_attribute) == 128, "rows are stored in files");

@@ -55,21 +55,19 @@ struct trib_attribute {
     TRIB_ATOMIC(uint16_t) stream; /* decided by the policy; 0 = unknown */
     TRIB_ATOMIC(uint16_t) flags;  /* policy's own */
     TRIB_ATOMIC(uint32_t) samples;
-    TRIB_ATOMIC(uint32_t) next;             /* private to state: next row + 1 of the same bucket */
+    TRIB_ATOMIC(uint32_t) next;             /* private to state: next row + 1 of the bucket */
     TRIB_ATOMIC(double) lifetime_mean;      /* EWMA, bytes; 0 until the first sample */
     TRIB_ATOMIC(double) lifetime_variance;  /* exponentially weighted, bytes^2 */
     TRIB_ATOMIC(double) lifetime_clustered; /* effective lifetime at the last clustering */
 
     TRIB_ATOMIC(uint64_t) written_bytes;
     TRIB_ATOMIC(uint64_t) died_bytes;
-    TRIB_ATOMIC(uint64_t)
-    last_write_bytes; /* clock of the last write, for eviction; never goes back */
+    TRIB_ATOMIC(uint64_t) last_write_bytes; /* clock of the last write; never goes back */
     TRIB_ATOMIC(uint64_t) live_bytes;
-    TRIB_ATOMIC(double)
-    live_birth_sum; /* sum over live bytes of their birth clock / 4096: gives the mean censored age
-                     */
-    uint64_t stamp; /* private to state: last_write_bytes as the eviction order knows it */
-    uint64_t order; /* private to state: rows of equal stamps leave in the order they came */
+    /* Sum over live bytes of their birth clock / 4096: gives the mean censored age. */
+    TRIB_ATOMIC(double) live_birth_sum;
+    uint64_t stamp;    /* private to state: last_write_bytes as the eviction order knows it */
+    uint64_t order;    /* private to state: rows of equal stamps leave in the order they came */
     uint64_t reserved; /* zero */
 };
 

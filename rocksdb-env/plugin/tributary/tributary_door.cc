@@ -98,6 +98,33 @@ void TributaryDoor::Report(const trib_event& event) {
   }
 }
 
+void TributaryDoor::Opened(uint64_t file) {
+  std::lock_guard<std::mutex> lock(open_mutex_);
+  ++open_files_[file].writers;
+}
+
+void TributaryDoor::Lost(uint64_t file, trib_cause cause) {
+  {
+    std::lock_guard<std::mutex> lock(open_mutex_);
+    const auto found = open_files_.find(file);
+    if (found != open_files_.end()) found->second.lost = true;
+  }
+  ReportDeath(file, 0, cause);
+}
+
+void TributaryDoor::Closing(uint64_t file) {
+  bool lost = false;
+  {
+    std::lock_guard<std::mutex> lock(open_mutex_);
+    const auto found = open_files_.find(file);
+    if (found != open_files_.end() && --found->second.writers == 0) {
+      lost = found->second.lost;
+      open_files_.erase(found);
+    }
+  }
+  if (lost) ReportDeath(file, 0, TRIB_CAUSE_UNLINK);
+}
+
 void TributaryDoor::ReportDeath(uint64_t file, uint64_t offset,
                                 trib_cause cause) {
   trib_event event = {};

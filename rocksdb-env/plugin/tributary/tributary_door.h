@@ -14,7 +14,9 @@
 #include <tributary/pipeline.h>
 
 #include <atomic>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "tributary_gate.h"
 #include "tributary_options.h"
@@ -36,6 +38,13 @@ class TributaryDoor {
   // Hands the event to the pipeline.
   void Report(const trib_event& event);
 
+  // A file may lose its last name while it is open, and be written on: what it
+  // holds lives until it is closed. Lost() tells that; the last Closing(),
+  // called before the descriptor goes, reports that death. Not for every write.
+  void Opened(uint64_t file);
+  void Lost(uint64_t file, trib_cause cause);
+  void Closing(uint64_t file);
+
   void ReportDeath(uint64_t file, uint64_t offset, trib_cause cause);
   void NameFile(uint64_t file, const std::string& path);
 
@@ -53,6 +62,11 @@ class TributaryDoor {
   void Close();
 
  private:
+  struct OpenFile {
+    uint32_t writers = 0;
+    bool lost = false;
+  };
+
   TributaryDoor(const TributaryOptions& options, trib_pipeline* pipeline);
 
   bool Status(trib_status* status);
@@ -60,5 +74,7 @@ class TributaryDoor {
   const TributaryOptions options_;
   const int process_;  // a forked child has no maintenance thread to wait for
   TributaryGate gate_;
+  std::mutex open_mutex_;
+  std::unordered_map<uint64_t, OpenFile> open_files_;
   std::atomic<uint64_t> unseen_files_{0};
 };

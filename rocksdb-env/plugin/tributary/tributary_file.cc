@@ -64,7 +64,10 @@ void TributaryReporter::Synced(uint64_t offset, uint64_t length,
 }
 
 TributaryWritableFile::~TributaryWritableFile() {
-  if (!closed_) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+  if (!closed_) {
+    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+    reporter_.Closing();
+  }
 }
 
 // Inlined into each entry point: `frame` must be the one RocksDB called.
@@ -128,14 +131,16 @@ ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Truncate(
   return status;
 }
 
+// Told first: once the target has closed the file, its inode may be another's.
+// Nothing is written by closing, and what a failed close loses was buffered.
 ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Close(
     const IOOptions& options, IODebugContext* dbg) {
-  IOStatus status = target()->Close(options, dbg);
-  if (status.ok() && !closed_) {
+  if (!closed_) {
     closed_ = true;
     reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+    reporter_.Closing();
   }
-  return status;
+  return target()->Close(options, dbg);
 }
 
 ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Sync(
@@ -202,7 +207,17 @@ ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Fsync(
 
 ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Close(
     const IOOptions& options, IODebugContext* dbg) {
-  IOStatus status = target()->Close(options, dbg);
-  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
-  return status;
+  if (!closed_) {
+    closed_ = true;
+    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+    reporter_.Closing();
+  }
+  return target()->Close(options, dbg);
+}
+
+TributaryRandomRWFile::~TributaryRandomRWFile() {
+  if (!closed_) {
+    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+    reporter_.Closing();
+  }
 }

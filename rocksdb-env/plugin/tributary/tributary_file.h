@@ -20,6 +20,8 @@ class TributaryReporter {
   bool signature_per_write() const { return per_write_; }
   unsigned depth() const { return door_->options().depth; }
 
+  void Opened() { door_->Opened(file_); }
+  void Closing() { door_->Closing(file_); }
   void SetHint(ROCKSDB_NAMESPACE::Env::WriteLifeTimeHint hint);
 
   // signature: of this write, or TRIB_SIGNATURE_UNKNOWN for the opener's.
@@ -55,7 +57,9 @@ class TributaryWritableFile
   // offset: where the next Append goes, bytes.
   TributaryWritableFile(std::unique_ptr<FSWritableFile>&& target,
                         const TributaryReporter& reporter, uint64_t offset)
-      : Base(std::move(target)), reporter_(reporter), offset_(offset) {}
+      : Base(std::move(target)), reporter_(reporter), offset_(offset) {
+    reporter_.Opened();
+  }
   ~TributaryWritableFile() override;
 
   IOStatus Append(const Slice& data, const IOOptions& options,
@@ -102,7 +106,10 @@ class TributaryRandomRWFile
 
   TributaryRandomRWFile(std::unique_ptr<FSRandomRWFile>&& target,
                         const TributaryReporter& reporter)
-      : Base(std::move(target)), reporter_(reporter) {}
+      : Base(std::move(target)), reporter_(reporter) {
+    reporter_.Opened();
+  }
+  ~TributaryRandomRWFile() override;
 
   IOStatus Write(uint64_t offset, const Slice& data, const IOOptions& options,
                  IODebugContext* dbg) override;
@@ -112,4 +119,5 @@ class TributaryRandomRWFile
 
  private:
   TributaryReporter reporter_;
+  bool closed_ = false;
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tributary_file_system.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <tributary/signature.h>
+#include <unistd.h>
 
 #include <map>
 #include <mutex>
@@ -20,16 +22,47 @@ struct FileFacts {
   bool last_link = false;
 };
 
-FileFacts Look(const std::string& path) {
-  struct stat st;
+FileFacts FactsOf(const struct stat& st) {
   FileFacts facts;
-  if (stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode)) {
+  if (S_ISREG(st.st_mode)) {
     facts.file = trib_file_identity(st.st_dev, st.st_ino);
     facts.size_bytes = static_cast<uint64_t>(st.st_size);
     facts.last_link = st.st_nlink == 1;
   }
   return facts;
 }
+
+FileFacts Look(const std::string& path) {
+  struct stat st;
+  return stat(path.c_str(), &st) == 0 ? FactsOf(st) : FileFacts();
+}
+
+// A file that may lose its name. While this lives, nobody gets its inode: a new
+// file with the same identity could otherwise be written before the death of
+// the old one is reported, and would then be taken for dead. Follows no
+// symbolic link, as unlink and rename do not.
+class DoomedFile {
+ public:
+  explicit DoomedFile(const std::string& path)
+      : fd_(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)) {
+    struct stat st;
+    // Without a descriptor to spare, better a rare mistake than no death.
+    if ((fd_ >= 0 ? fstat(fd_, &st) : lstat(path.c_str(), &st)) == 0) {
+      facts_ = FactsOf(st);
+    }
+  }
+  ~DoomedFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  DoomedFile(const DoomedFile&) = delete;
+  DoomedFile& operator=(const DoomedFile&) = delete;
+
+  const FileFacts* operator->() const { return &facts_; }
+
+ private:
+  const int fd_;
+  FileFacts facts_;
+};
 
 // Never destroyed: a file system may outlive this library's static objects.
 struct Registry {
@@ -105,13 +138,13 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::ReuseWritableFile(
     const std::string& path, const std::string& old_path,
     const FileOptions& options, std::unique_ptr<FSWritableFile>* result,
     IODebugContext* dbg) {
-  const FileFacts over = Look(path);
+  const DoomedFile over(path);
   const FileFacts old = Look(old_path);
   IOStatus status =
       target()->ReuseWritableFile(path, old_path, options, result, dbg);
   if (status.ok()) {
-    if (over.last_link && over.file != old.file) {
-      door_->ReportDeath(over.file, 0, TRIB_CAUSE_RENAME_OVER);
+    if (over->last_link && over->file != old.file) {
+      door_->Lost(over->file, TRIB_CAUSE_RENAME_OVER);
     }
     if (old.file != 0) door_->ReportDeath(old.file, 0, TRIB_CAUSE_REUSE);
     Wrap(path, options, false, TRIB_FRAME_HERE(), result);
@@ -139,10 +172,10 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewRandomRWFile(
 
 ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::DeleteFile(
     const std::string& path, const IOOptions& options, IODebugContext* dbg) {
-  const FileFacts before = Look(path);
+  const DoomedFile doomed(path);
   IOStatus status = target()->DeleteFile(path, options, dbg);
-  if (status.ok() && before.last_link) {
-    door_->ReportDeath(before.file, 0, TRIB_CAUSE_UNLINK);
+  if (status.ok() && doomed->last_link) {
+    door_->Lost(doomed->file, TRIB_CAUSE_UNLINK);
   }
   return status;
 }
@@ -150,13 +183,13 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::DeleteFile(
 ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::RenameFile(
     const std::string& path, const std::string& new_path,
     const IOOptions& options, IODebugContext* dbg) {
-  const FileFacts over = Look(new_path);
+  const DoomedFile over(new_path);
   IOStatus status = target()->RenameFile(path, new_path, options, dbg);
   if (!status.ok()) return status;
   const FileFacts moved = Look(new_path);
   // Two names of one file: rename does nothing at all.
-  if (over.last_link && over.file != moved.file) {
-    door_->ReportDeath(over.file, 0, TRIB_CAUSE_RENAME_OVER);
+  if (over->last_link && over->file != moved.file) {
+    door_->Lost(over->file, TRIB_CAUSE_RENAME_OVER);
   }
   if (moved.file != 0) door_->NameFile(moved.file, new_path);
   return status;

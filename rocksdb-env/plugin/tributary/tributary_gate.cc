@@ -53,7 +53,7 @@ trib_pipeline* TributaryGate::Shut() {
   }
   const Record* record = all_.load(std::memory_order_acquire);
   for (; record != nullptr; record = record->next) {
-    while (record->inside.load(std::memory_order_acquire)) sched_yield();
+    while (record->inside.load()) sched_yield();
   }
   return pipeline;
 }

@@ -2,7 +2,8 @@
 // Who is inside the pipeline?  Lets a pipeline be closed while other threads
 // may still write, at no cost worth mentioning for those who write: a visit is
 // two plain stores to a record of the thread's own. Shut() makes them visible
-// with membarrier(2); where the kernel has none, each visit pays for a fence.
+// with membarrier(2); where the kernel has none, each visit pays for a locked
+// instruction.
 //
 // Thread safety: everything, from any thread. Visits do not nest.
 #pragma once
@@ -30,13 +31,14 @@ class TributaryGate {
    public:
     explicit Visit(const TributaryGate& gate)
         : record_(mine_ != nullptr ? mine_ : TakeRecord()) {
-      record_->inside.store(true, std::memory_order_relaxed);
-      if (!asymmetric_.load(std::memory_order_relaxed)) {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (asymmetric_.load(std::memory_order_relaxed)) {
+        // The compiler keeps the order; Shut() sees to the processor.
+        record_->inside.store(true, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+      } else {
+        record_->inside.exchange(true);
       }
-      // The compiler keeps the order; Shut() sees to the processor.
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      pipeline_ = gate.pipeline_.load(std::memory_order_acquire);
+      pipeline_ = gate.pipeline_.load();
     }
     ~Visit() { record_->inside.store(false, std::memory_order_release); }
     Visit(const Visit&) = delete;

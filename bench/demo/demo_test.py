@@ -82,7 +82,7 @@ class Engine(unittest.TestCase):
                 engine.fill_share(text)
 
     def test_statistics_follow_each_benchmark(self):
-        self.assertEqual(engine.flags(demo())[0], "--benchmarks=filluniquerandom,stats,overwrite,stats")
+        self.assertEqual(engine.flags(demo())[0], "--benchmarks=fillrandom,stats,overwrite,stats,overwrite,stats")
 
 
 class Checks(unittest.TestCase):

@@ -25,7 +25,7 @@ const struct trib_option_spec trib_pipeline_options[] = {
     {.key = "attributes", .fallback = "8192", .type = TRIB_OPTION_U32, .offset = FIELD(attributes),
      .minimum = 1, .maximum = 1 << 20, .help = "rows of the attribute table"},
     {.key = "runs", .fallback = "4194304", .type = TRIB_OPTION_U32, .offset = FIELD(runs),
-     .minimum = 16, .maximum = 2147483648.0, .help = "live extents that can be followed; 32 bytes each"},
+     .minimum = 16, .maximum = 268435455, .help = "live extents that can be followed; 32 bytes each"},
     {.key = "ring", .fallback = "131072", .type = TRIB_OPTION_U32, .offset = FIELD(ring),
      .minimum = 1024, .maximum = 1 << 24, .help = "events that may wait (live pipelines); 72 bytes each"},
     {.key = "allocation", .fallback = "next-fit", .type = TRIB_OPTION_ENUM,

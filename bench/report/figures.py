@@ -118,7 +118,7 @@ def lifetimes(rows, chosen, gc):
                 fillcolor=STREAM_COLOURS[number % len(STREAM_COLOURS)], opacity=0.85,
                 line={"color": "#222", "width": 1.3}), row=panel, col=1)
         figure.update_xaxes(matches=None, showticklabels=True, row=panel, col=1)
-    figure.update_yaxes(type="log", title="lifetime (MiB)", dtick=1, tickformat=",~r")
+    figure.update_yaxes(type="log", title="lifetime (MiB)", dtick=1, tickformat=",~r", matches="y")
     return html(figure, "lifetimes", 120 + 270 * len(found)), len(found)
 
 

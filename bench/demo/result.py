@@ -155,7 +155,8 @@ def text(summary):
     lines = ["regime"]
     lines += [f"  {i['name']:<36}{shown(i['value'], i['unit']):>12}  bar {i['bar']:<10} {mark(i['met'])}"
               for i in summary["regime"]]
-    lines.append("what the table shows")
+    if summary["checks"]:
+        lines.append("what the table shows")
     lines += [f"  {i['name']:<52}{shown(i['value'], i['unit']):>6}  {i['bar']} {mark(i['met'])}"
               if i["value"] is not None else f"  {i['name']}  {i['bar']} {mark(i['met'])}" for i in summary["checks"]]
     if summary["live"]:

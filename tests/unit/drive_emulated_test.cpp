@@ -124,7 +124,7 @@ TEST_CASE("bad values are refused with a sentence") {
     REQUIRE(Opened("gc=nowhere").says("same|shared|twin|pstream|class|preserve"));
     REQUIRE(Opened("capacity=1000").code == -EINVAL);
     REQUIRE(Opened("preset=small,capacity=100001").says("4096"));
-    REQUIRE(Opened("preset=small,superblock=5000").says("4096"));
+    REQUIRE(Opened("preset=small,superblock=10000").says("4096"));
     REQUIRE(Opened("preset=small,cold=120").code == -EINVAL);
     REQUIRE(Opened("preset=small,cold=0.1").says("cold"));
     REQUIRE(Opened("preset=small,data=cloud").says("none|memory|file:PATH"));

@@ -17,7 +17,7 @@
 const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
     {
         .name = "default",
-        .summary = "4 GiB, 1,024 reclaim units: shaped for a laptop run",
+        .summary = "4 GiB, 1,096 reclaim units: shaped for a laptop run",
         .capacity_bytes = 4 * GIB,
         .over_provisioning_percent = 7,
         .superblock_bytes = 4 * MIB,
@@ -26,7 +26,7 @@ const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
     },
     {
         .name = "small",
-        .summary = "64 MiB, 128 reclaim units: for tests",
+        .summary = "64 MiB, 164 reclaim units: for tests",
         .capacity_bytes = 64 * MIB,
         .over_provisioning_percent = 28,
         .superblock_bytes = 512 * KIB,

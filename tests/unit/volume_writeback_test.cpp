@@ -124,6 +124,10 @@ TEST_CASE("a tail that grows after a sync is written again to the same block, by
     REQUIRE(v.stats().tail_rewrites == 2);
     v.sync(7);
     REQUIRE(v.take().empty());
+    v.write(7, 10, 100, 4); // an update of a page that is full by now
+    v.sync(7);
+    REQUIRE(v.take() == Ios{{'w', 0, 1, 4}});
+    REQUIRE(v.stats().tail_rewrites == 2);
 }
 
 TEST_CASE("small appends reach the drive once per page, labelled by who completed it") {

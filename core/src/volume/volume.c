@@ -224,7 +224,7 @@ static int flush_tail(struct trib_volume *volume, struct file *file) {
     uint64_t page = file->tail_page;
     if (page == NO_PAGE)
         return 0;
-    bool again = trib_extent_map_at(&file->map, page, page + 1).lba != UINT32_MAX;
+    bool again = page == file->partial_page; /* not: an update of a page that was full */
     int error = write_pages(volume, file, page, page + 1, &file->tail_cause);
     if (error)
         return error;

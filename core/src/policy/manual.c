@@ -110,6 +110,7 @@ const struct trib_policy trib_policy_manual = {
     .name = "manual",
     .summary = "a person's table: WAL and LSM levels to streams",
     .options = options,
+    .needs = TRIB_NEEDS_LEVEL,
     .open = manual_open,
     .close = free,
     .place = manual_place,

@@ -4,7 +4,8 @@
  * Uses        Nothing.
  * Constants   None.
  * Deviations  None. With internal streams (internal=twin) it is FAST'19's "Baseline with internal
- * streams". Cost        None. */
+ *             streams".
+ * Cost        None. */
 #include "policy/policies.h"
 
 static const struct trib_option_spec options[] = {TRIB_OPTIONS_END};

@@ -15,7 +15,7 @@
  *             with their age (censored=off for the paper's survivors-only view). Internal streams
  *             are the drive's half: internal=twin.
  * Cost        place: one look-up and one load. A death: one EWMA. Looking: O(rows) per 1 % of the
- *             capacity. Memory: 100 bytes per row of the attribute table, plus 4 per row and
+ *             capacity. Memory: 124 bytes per row of the attribute table, plus 4 per row and
  *             stream. */
 #include <errno.h>
 #include <stdlib.h>

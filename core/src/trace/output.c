@@ -30,7 +30,8 @@ static int claim_file(int fd, const char *path, off_t size, struct trib_error *e
         return trib_fail(error, -errno, "%s: cannot read: %s", trib_trace_path_shown(path),
                          strerror(errno));
     if ((size_t)got < sizeof magic || !trib_trace_is_magic(magic))
-        return trib_fail(error, -EEXIST, "%s: exists and is not a trace; not overwritten", path);
+        return trib_fail(error, -EEXIST, "%s: exists and is not a trace; not overwritten",
+                         trib_trace_path_shown(path));
     if (ftruncate(fd, 0) != 0)
         return trib_fail(error, -errno, "%s: cannot truncate: %s", trib_trace_path_shown(path),
                          strerror(errno));

@@ -52,7 +52,7 @@ struct flash_stream {
     uint32_t next, end;  /* physical pages to write next; equal: no superblock is open */
     uint32_t superblock; /* the open one */
     uint32_t idle_next;  /* `next` when last looked at, */
-    uint64_t idle_since; /* and programmed pages of the drive when it was first seen there */
+    uint64_t idle_since; /* and host_clock when it was first seen there */
     uint64_t opened;     /* sequence number */
     struct flash_traffic traffic, traffic_at_reset;
 };
@@ -126,10 +126,6 @@ static inline bool flash_asks(const struct trib_flash *f) {
 
 static inline bool flash_bit(const struct trib_flash *f, uint32_t page) {
     return f->valid_bits[page >> 6] >> (page & 63) & 1;
-}
-
-static inline uint64_t flash_programmed(const struct trib_flash *f) {
-    return f->host_clock + f->copied_pages;
 }
 
 /* Uniform in 0..bound-1 (SplitMix64, Steele, Lea & Flood, OOPSLA'14; bias below 2^-32). */

@@ -37,7 +37,7 @@ static void superblock_open(struct trib_flash *f, uint32_t class) {
     s->end = s->next + f->superblock_pages;
     s->opened = f->sequence++;
     s->idle_next = s->next;
-    s->idle_since = flash_programmed(f);
+    s->idle_since = f->host_clock;
 }
 
 void flash_superblock_close(struct trib_flash *f, struct flash_stream *s) {
@@ -72,11 +72,12 @@ void flash_superblock_erase(struct trib_flash *f, uint32_t superblock) {
         flash_latency_erase(f, superblock);
 }
 
-/* The open stream that was not appended to for longest, and for how many programmed pages: as seen
- * at these calls, so never too long. NULL if none is open. Ties go to the superblock opened first:
- * a stream's number must not matter. */
+/* The open stream that was not appended to for longest, and for how many host pages: as seen at
+ * these calls, so never too long. Copies do not count: a nearly full drive copies so much that next
+ * to it every stream would look idle, and closing those costs more room than it wins. NULL if none
+ * is open. Ties go to the superblock opened first: a stream's number must not matter. */
 static struct flash_stream *idlest(struct trib_flash *f, uint64_t *idle_pages) {
-    uint64_t now = flash_programmed(f);
+    uint64_t now = f->host_clock;
     struct flash_stream *best = NULL;
     for (uint32_t i = 0; i < f->classes; i++) {
         struct flash_stream *s = &f->streams[i];
@@ -114,8 +115,8 @@ struct flash_stream *flash_room_for_host(struct trib_flash *f, uint32_t class) {
     struct flash_stream *s = &f->streams[class];
     if (flash_is_open(s))
         return s;
-    /* Space is short: an open superblock that did not move while the whole spare area was
-     * programmed once would be garbage-collected by now if it were closed. */
+    /* Space is short: an open superblock that did not move while the host wrote as much as the whole
+     * spare area would be garbage-collected by now if it were closed. */
     if (f->free_count < f->free_low)
         while (close_idle(f, f->physical_pages - f->logical_pages))
             continue;

@@ -49,9 +49,9 @@ const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
     {
         /* Drive of PCStream, FAST'19 section 6.1: Samsung PM963 480 GB, 8 streams and the default
          * one. Inner geometry is not published: 512 GiB of flash (14.5 % over 937,703,088 sectors)
-         * in superblocks of 512 MiB assumed. */
+         * in superblocks of 512 MiB over 64 dies assumed. */
         .name = "pm963",
-        .summary = "PCStream's drive (FAST'19): 480 GB, 8 streams; needs 1.5 GB of memory",
+        .summary = "PCStream's drive (FAST'19): 480 GB, 8 streams; needs 1 GB of memory",
         .capacity_bytes = 937703088ull / 8 * PAGE,
         .over_provisioning_percent = 14.5,
         .superblock_bytes = 512 * MIB,

@@ -8,6 +8,9 @@ install(TARGETS tributary EXPORT tributary-targets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT tributary-targets NAMESPACE tributary:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tributary)
 
+# Relative to the .pc file itself: `cmake --install --prefix` may name another prefix than the configured one.
+file(RELATIVE_PATH TRIB_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" TRIB_PC_TO_PREFIX ${TRIB_PC_TO_PREFIX})
 configure_file(cmake/tributary.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tributary.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tributary.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

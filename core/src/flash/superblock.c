@@ -115,8 +115,8 @@ struct flash_stream *flash_room_for_host(struct trib_flash *f, uint32_t class) {
     struct flash_stream *s = &f->streams[class];
     if (flash_is_open(s))
         return s;
-    /* Space is short: an open superblock that did not move while the host wrote as much as the whole
-     * spare area would be garbage-collected by now if it were closed. */
+    /* Space is short: an open superblock that did not move while the host wrote as much as the
+     * whole spare area would be garbage-collected by now if it were closed. */
     if (f->free_count < f->free_low)
         while (close_idle(f, f->physical_pages - f->logical_pages))
             continue;

@@ -42,12 +42,8 @@ static bool take_minor(const char *text, char *version, size_t capacity) {
 }
 
 static bool ask_version(struct rocksdb_found *found) {
-    static const char *const current[] = {"_ZN7rocksdb24GetRocksVersionAsStringB5cxx11Eb",
-                                          "_ZN7rocksdb23GetRocksVersionAsStringB5cxx11Eb"};
     struct cxx_string (*ask)(bool) = NULL;
-    for (size_t i = 0; i < sizeof current / sizeof *current && !ask; i++) {
-        *(void **)&ask = dlsym(RTLD_DEFAULT, current[i]);
-    }
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "_ZN7rocksdb23GetRocksVersionAsStringB5cxx11Eb");
     if (ask) {
         const struct cxx_string answer = ask(false);
         return answer.length < sizeof answer.inside &&
@@ -80,12 +76,12 @@ static void list_plugins(const char *directory, char *text, size_t capacity) {
     }
 }
 
-/* strict=1 in TRIBUTARY_OPTIONS: rather stop than run without placement. */
+/* strict=1, or strict:1, in TRIBUTARY_OPTIONS: rather stop than run without placement. */
 static bool is_strict(void) {
     const char *options = getenv("TRIBUTARY_OPTIONS");
-    for (const char *at = options; at && (at = strstr(at, "strict=")); at++) {
-        const bool whole_key = at == options || at[-1] == ',';
+    for (const char *at = options; at && (at = strstr(at, "strict")); at++) {
         const char *value = at + strlen("strict=");
+        const bool whole_key = (at == options || at[-1] == ',') && (value[-1] == '=' || value[-1] == ':');
         if (whole_key && (*value == '1' || !strncmp(value, "on", 2) || !strncmp(value, "yes", 3) ||
                           !strncmp(value, "true", 4))) {
             return true;

@@ -79,7 +79,9 @@ TEST_CASE("drive describe opens the drive it describes") {
     CHECK(widest_line(text.out) <= 80);
     CHECK(has(text.out, "64.0 MiB"));
     check_refusal(trib({"drive", "describe", "nonesuch"}), 2);
-    check_refusal(trib({"drive", "describe", "emulated", "colour=red"}), 2);
+    const Outcome unknown = trib({"drive", "describe", "emulated", "colour=red"});
+    check_refusal(unknown, 2);
+    CHECK(has(unknown.err, "'colour'; valid here: preset capacity op ")); // one space between keys, no key missing
     check_refusal(trib({"drive", "describe", "emulated", "preset=nonesuch"}), 2);
     check_refusal(trib({"drive"}), 2);
 }

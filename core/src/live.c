@@ -31,7 +31,8 @@ struct trib_live {
     struct trib_event *events;
     _Atomic(uint64_t) *turns; /* slot i is free for ticket t when turns[i] == t, filled when t + 1 */
     uint64_t mask;
-    int64_t write_limit; /* events waiting before writes are dropped */
+    int64_t limit;   /* events waiting before all but deaths are dropped; in a fork's copy, which drops all, lowest */
+    int64_t reserve; /* slots beyond that for deaths */
 
     _Alignas(64) _Atomic(uint64_t) tail; /* next ticket */
     _Alignas(64) _Atomic(uint64_t) head; /* events before it are out of the ring */
@@ -48,9 +49,9 @@ struct trib_live {
     uint64_t seen[SEEN_SLOTS]; /* signatures whose frames are in the trace */
     struct trib_event batch[BATCH_EVENTS];
 
-    pthread_mutex_t names_mutex;
-    struct pending_name *names;
-    unsigned name_count;
+    pthread_mutex_t names_mutex; /* held for a copy or a swap, never while anything is written */
+    struct pending_name *names, *names_taken;
+    unsigned name_count, names_lost;
     struct trib_live *next; /* list of all, for fork */
 };
 
@@ -79,7 +80,7 @@ static bool drop(struct trib_live *live, const struct trib_event *event) {
 
 bool trib_pipeline_submit(struct trib_pipeline *pipeline, const struct trib_event *event) {
     struct trib_live *live = pipeline->live;
-    int64_t limit = event->kind == TRIB_EVENT_DEATH ? (int64_t)live->mask + 1 : live->write_limit;
+    int64_t limit = live->limit + (event->kind == TRIB_EVENT_DEATH ? live->reserve : 0);
     uint64_t ticket = atomic_load_explicit(&live->tail, memory_order_relaxed);
 
     for (;;) {
@@ -103,10 +104,12 @@ bool trib_pipeline_submit(struct trib_pipeline *pipeline, const struct trib_even
 void trib_pipeline_name_file(struct trib_pipeline *pipeline, uint64_t file, const char *path) {
     struct trib_live *live = pipeline->live;
 
-    if (!live || atomic_load_explicit(&live->orphaned, memory_order_relaxed))
+    if (!live || !live->trace || atomic_load_explicit(&live->orphaned, memory_order_relaxed))
         return;
     pthread_mutex_lock(&live->names_mutex);
-    if (live->name_count < NAMES_MAX) {
+    if (live->name_count == NAMES_MAX) {
+        live->names_lost++;
+    } else {
         struct pending_name *name = &live->names[live->name_count++];
         size_t length = strlen(path), size = sizeof name->path;
         /* The end of a long path tells more than its beginning. */
@@ -130,28 +133,37 @@ static void check_trace(struct trib_live *live, int rc) {
 
 static void record_names(struct trib_live *live) {
     pthread_mutex_lock(&live->names_mutex);
-    for (unsigned i = 0; i < live->name_count; i++)
-        check_trace(live, trib_trace_write_name(live->trace, live->names[i].file, live->names[i].path));
+    struct pending_name *names = live->names;
+    unsigned count = live->name_count, lost = live->names_lost;
+    live->names = live->names_taken;
+    live->names_taken = names;
     live->name_count = 0;
+    live->names_lost = 0;
     pthread_mutex_unlock(&live->names_mutex);
+    for (unsigned i = 0; i < count; i++)
+        check_trace(live, trib_trace_write_name(live->trace, names[i].file, names[i].path));
+    if (lost)
+        trib_log(TRIB_LOG_WARNING, "%u files stay without a name in the trace: too many at once", lost);
 }
 
-/* True the first time a signature is seen; a full table forgets, which only repeats a dictionary entry. */
-static bool first_sight(struct trib_live *live, uint64_t signature) {
+/* Frames go into the trace the first time a signature is seen with them; a full table forgets, which only repeats a
+ * dictionary entry. */
+static void record_signature(struct trib_live *live, uint64_t signature) {
+    struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
     uint64_t *slot = &live->seen[signature % SEEN_SLOTS];
-    bool first = *slot != signature;
 
+    if (*slot == signature)
+        return;
+    unsigned count = trib_signature_frames(signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
+    if (count == 0)
+        return;
     *slot = signature;
-    return first;
+    check_trace(live, trib_trace_write_signature(live->trace, signature, frames, count));
 }
 
 static void record(struct trib_live *live, const struct trib_event *event) {
-    if (event->who.signature && first_sight(live, event->who.signature)) {
-        struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
-        unsigned count = trib_signature_frames(event->who.signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
-        if (count)
-            check_trace(live, trib_trace_write_signature(live->trace, event->who.signature, frames, count));
-    }
+    if (event->who.signature)
+        record_signature(live, event->who.signature);
     check_trace(live, trib_trace_write(live->trace, event));
 }
 
@@ -263,7 +275,7 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
 static void orphan_all(void) {
     for (struct trib_live *live = all_live; live; live = live->next) {
         atomic_store(&live->orphaned, true);
-        live->write_limit = INT64_MIN;
+        live->limit = INT64_MIN;
     }
     pthread_mutex_init(&all_mutex, NULL);
 }
@@ -289,6 +301,7 @@ static void free_live(struct trib_live *live) {
         trib_trace_writer_close(live->trace);
     pthread_mutex_destroy(&live->names_mutex);
     free(live->names);
+    free(live->names_taken);
     free(live->turns);
     free(live->events);
     free(live);
@@ -306,11 +319,13 @@ static struct trib_live *allocate(struct trib_pipeline *pipeline) {
     pthread_mutex_init(&live->names_mutex, NULL);
     live->pipeline = pipeline;
     live->mask = slots - 1;
-    live->write_limit = (int64_t)(slots - slots / 16);
+    live->reserve = (int64_t)(slots / 16);
+    live->limit = (int64_t)slots - live->reserve;
     live->events = aligned_alloc(64, slots * sizeof *live->events);
     live->turns = aligned_alloc(64, slots * sizeof *live->turns);
     live->names = malloc(NAMES_MAX * sizeof *live->names);
-    if (!live->events || !live->turns || !live->names) {
+    live->names_taken = malloc(NAMES_MAX * sizeof *live->names);
+    if (!live->events || !live->turns || !live->names || !live->names_taken) {
         free_live(live);
         return NULL;
     }
@@ -350,7 +365,6 @@ bool trib_live_orphaned(const struct trib_live *live) {
 }
 
 int trib_live_close(struct trib_live *live) {
-
     pthread_mutex_lock(&all_mutex);
     for (struct trib_live **link = &all_live; *link; link = &(*link)->next)
         if (*link == live) {

@@ -9,10 +9,12 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/log.h"
 #include "support/events.hpp"
 #include "support/pipeline.hpp"
 #include "trace/trace.h"
@@ -113,7 +115,9 @@ TEST_CASE("a full ring drops, counts, and tells the trace and the clock") {
         bytes += 100;
     }
     trib_pipeline_drain(live.get());
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    // Drops after the last event reach the clock at the next poll.
+    for (int i = 0; i < 1000 && live.status().clock_bytes < bytes; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const trib_status status = live.status();
     REQUIRE(live.close() == 0);
     CHECK(refused > 0);
@@ -158,6 +162,27 @@ TEST_CASE("many threads submit at once and nothing is lost or torn") {
     CHECK(status.attributes == kThreads);
 }
 
+TEST_CASE("every file's name is in the trace, or the log counts it as lost") {
+    const std::string path = TempPath("names.trace");
+    unsigned lost = 0;
+    trib_log_to(
+        [](void *arg, trib_log_level, const char *line) {
+            unsigned count = 0;
+            if (sscanf(line, "%u files stay without a name", &count) == 1)
+                *static_cast<unsigned *>(arg) += count;
+        },
+        &lost);
+    Pipeline live("policy=none,drive=none,trace=" + path, true);
+    INFO(live.error());
+    REQUIRE(live.rc() == 0);
+    for (uint64_t file = 1; file <= 20000; file++)
+        trib_pipeline_name_file(live.get(), file, "000001.sst");
+    REQUIRE(live.close() == 0);
+    trib_log_to(nullptr, nullptr);
+    CHECK(Replay(path, nullptr).names + lost == 20000);
+    unlink(path.c_str());
+}
+
 TEST_CASE("a disk that is full stops the trace, not the program") {
     Pipeline live("policy=none,drive=none,trace=/dev/full", true);
     INFO(live.error());
@@ -191,6 +216,8 @@ TEST_CASE("the child of a fork is harmless") {
     if (child == 0) {
         trib_status status{};
         bool ok = !trib_pipeline_submit(live.get(), &event);
+        event.kind = TRIB_EVENT_DEATH;
+        ok = ok && !trib_pipeline_submit(live.get(), &event);
         trib_pipeline_name_file(live.get(), 1, "x");
         trib_pipeline_status(live.get(), &status);
         trib_pipeline_drain(live.get());

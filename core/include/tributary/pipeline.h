@@ -68,7 +68,8 @@ TRIB_EXPORT uint16_t trib_pipeline_place(struct trib_pipeline *pipeline, const s
 /* Live: returns once every event submitted before the call has been processed (tests, orderly shutdown). */
 TRIB_EXPORT void trib_pipeline_drain(struct trib_pipeline *pipeline);
 
-/* Names a file in the trace so that people can read it. Never fails; a full name table is counted as dropped. */
+/* Names a file in the trace so that people can read it; does nothing without a trace. Never fails: of more than 1024
+ * names within one poll (8 ms) the rest is lost, and the log says how many. */
 TRIB_EXPORT void trib_pipeline_name_file(struct trib_pipeline *pipeline, uint64_t file, const char *path);
 
 /* A consistent snapshot of the counters; any thread. */

@@ -325,7 +325,10 @@ bool trib_modules_find(uintptr_t address, struct trib_segment *out) {
 
 /* ---- fork ---- */
 
-static bool held_over_fork, had_threads;
+/* Set by whoever took the map's lock, cleared by whoever gives it back: two forks may overlap, and the second fails to
+ * take it. */
+static TRIB_ATOMIC(bool) held_over_fork;
+static bool had_threads;
 
 void trib_modules_before_fork(void) {
     uint32_t sequence;
@@ -334,11 +337,12 @@ void trib_modules_before_fork(void) {
 #else
     had_threads = true;
 #endif
-    held_over_fork = lock_map(&sequence);
+    if (lock_map(&sequence))
+        STORE(held_over_fork, true);
 }
 
 void trib_modules_after_fork(bool in_child) {
-    if (held_over_fork)
+    if (atomic_exchange_explicit(&held_over_fork, false, memory_order_acq_rel))
         STORE(map.sequence, LOAD(map.sequence) + 1);
     if (in_child && had_threads)
         STORE(frozen, true);

@@ -107,9 +107,19 @@ class Checks(unittest.TestCase):
                  "reclaim_unit_bytes": 2 << 20, "reclaim_units": 1000, "open_share_percent": 17.0,
                  "capacity_bytes": 2 << 30, "capacities_written": 8.0}
         compared = {"drive": drive, "rows": rows, "trace": {"host_bytes": 20 << 30}}
-        summary = {"regime": result.regime(demo(), compared, None), "checks": result.checks(demo(), rows), "live": None}
+        summary = {"regime": result.regime(demo(), compared, None), "checks": result.checks(demo(), rows), "live": None,
+                   "notes": ["a note " * 20]}
         self.assertTrue(all(each["met"] is not False for each in summary["regime"]))
         self.assertLessEqual(max(map(len, result.text(summary).splitlines())), 80)
+
+    def test_a_waf_that_still_moves_is_told(self):
+        def told(*windows):
+            return result.drift({"series": [{"waf_window": waf} for waf in windows]})
+        self.assertEqual(told(1.0, 1.2, 1.50, 1.54), [])
+        self.assertEqual(told(1.0, 1.0, 1.0, 1.0), [])
+        self.assertIn("1.50 in the third quarter of the writes, 1.60 in the last", told(1.0, 1.2, 1.5, 1.6)[0])
+        self.assertEqual(len(told(1.0, 1.2, 1.6, 1.5)), 1)
+        self.assertEqual(result.drift(None), [])
 
     def test_live_agrees_within_a_thousandth(self):
         live = {"host_pages": 1000000, "gc_pages": 100000, "erases": 1, "policy": "pcstream", "events": 1,

@@ -5,10 +5,12 @@ import os
 import platform
 import re
 import subprocess
+import textwrap
 
 from experiment import size_bytes
 
 AGREE = 0.001  # live and replayed WAF, relative
+STEADY = 0.1  # change of WAF-1 from the third to the last quarter that still counts as steady, relative
 HEAVY = ("series", "streams", "signatures", "signatures_omitted")  # curves and long tables: in compare.json only
 
 
@@ -89,6 +91,19 @@ def regime(experiment, compared, recording):
     return items
 
 
+def drift(none):
+    """A sentence when the WAF without placement still moved in what is called its steady half; else none."""
+    windows = [point["waf_window"] for point in none["series"]] if none else []
+    quarter = len(windows) // 4
+    if not quarter:
+        return []
+    before, last = (sum(part) / quarter for part in (windows[-2 * quarter:-quarter], windows[-quarter:]))
+    if abs(last - before) <= STEADY * (before - 1):
+        return []
+    return [f"no steady state yet: none's WAF was {before:.2f} in the third quarter of the writes, "
+            f"{last:.2f} in the last"]
+
+
 def excess(row, none):
     return (steady(row) - 1) / (steady(none) - 1) if steady(row) and steady(none) and steady(none) > 1 else None
 
@@ -127,7 +142,8 @@ def assemble(root, experiment, compared, live, recording, command):
     rows = [{key: value for key, value in row.items() if key not in HEAVY} for row in compared["rows"]]
     summary = {"version": 1, "drive": compared["drive"], "trace": compared["trace"], "rows": rows, "live": live,
                "regime": regime(experiment, compared, recording), "checks": checks(experiment, compared["rows"]),
-               "notes": compared["notes"], "environment": environment(root),
+               "notes": compared["notes"] + drift(row_of(compared["rows"], "none", experiment.gcs[0])),
+               "environment": environment(root),
                "experiment": {"file": os.path.relpath(experiment.path, root), "engine": experiment.engine,
                               "drive": experiment.drive, "commands": {"compare": command}}}
     summary["drive"]["superblock_per_sst"] = size_bytes(experiment.drive["superblock"]) / experiment.sst_bytes
@@ -166,4 +182,5 @@ def text(summary):
         if live["events_dropped"] or live["drive_errors"]:
             lines.append(f"  the live run dropped {live['events_dropped']:,} events and had "
                          f"{live['drive_errors']:,} drive errors")
+    lines += textwrap.wrap("; ".join(summary["notes"]), 80)
     return "\n".join(lines)

@@ -34,6 +34,16 @@ int trib_flow_run(struct trib_pipeline *pipeline, const struct trib_event *event
     }
 }
 
+/* Of a write or a death. File 0 is the drive's own address space: whole blocks only. */
+static bool is_possible_range(const struct trib_event *event) {
+    bool to_end = event->kind == TRIB_EVENT_DEATH && event->length_bytes == TRIB_LENGTH_TO_END;
+    uint64_t length_bytes = to_end ? TRIB_BLOCK_BYTES : event->length_bytes;
+
+    if (length_bytes == 0 || (!to_end && length_bytes > UINT64_MAX - event->offset_bytes))
+        return false;
+    return event->file != 0 || (event->offset_bytes | length_bytes) % TRIB_BLOCK_BYTES == 0;
+}
+
 /* ---- who writes? ---- */
 
 uint64_t trib_flow_key(const struct trib_context *who, uint32_t salt) {
@@ -111,21 +121,11 @@ static uint16_t decide(struct trib_pipeline *pipeline, const struct trib_event *
     return pipeline->policy->place(pipeline->policy_self, &write);
 }
 
-/* File 0 is the drive's own address space: whole blocks only. */
-static bool is_writable_range(const struct trib_event *event) {
-    bool is_block_address = event->file == 0;
-    uint64_t end_bytes = event->offset_bytes + event->length_bytes;
-
-    if (event->length_bytes == 0 || end_bytes < event->offset_bytes)
-        return false;
-    return !is_block_address || (event->offset_bytes | event->length_bytes) % TRIB_BLOCK_BYTES == 0;
-}
-
 static int run_write(struct trib_pipeline *pipeline, const struct trib_event *event) {
     struct trib_event placed = *event;
     uint64_t key = trib_flow_key(&event->who, pipeline->settings.salt);
 
-    if (!is_writable_range(event))
+    if (!is_possible_range(event))
         return -EINVAL;
     trib_attribute_ref attribute = trib_state_intern(pipeline->state, key, &event->who);
     placed.stream = decide(pipeline, event, attribute);
@@ -151,8 +151,9 @@ static int run_write(struct trib_pipeline *pipeline, const struct trib_event *ev
 }
 
 static int run_death(struct trib_pipeline *pipeline, const struct trib_event *event) {
+    if (!is_possible_range(event))
+        return -EINVAL;
     int rc = trib_extents_kill(pipeline->extents, event, pipeline->clock_bytes, on_death, pipeline);
-
     if (rc == 0 && pipeline->volume)
         rc = trib_volume_kill(pipeline->volume, event);
     return rc;

@@ -117,6 +117,24 @@ TEST_CASE("ranges that make no sense are refused and change nothing") {
     CHECK(pipeline.status().live_bytes == 0);
 }
 
+TEST_CASE("a trim of half a block is refused before anything dies, with and without a drive") {
+    for (const std::string &drive : {Drive("64M"), std::string("drive=none")}) {
+        Pipeline pipeline(drive + ",policy=none");
+        REQUIRE(pipeline.rc() == 0);
+        const trib_event write = Write(0, 0, 8192);
+        REQUIRE(trib_pipeline_process(pipeline.get(), &write) == 0);
+        trib_event trim = Of(TRIB_EVENT_DEATH, TRIB_CAUSE_TRIM, 0);
+        trim.offset_bytes = 2048;
+        CHECK(trib_pipeline_process(pipeline.get(), &trim) == -EINVAL);
+        trim.length_bytes = 4096;
+        CHECK(trib_pipeline_process(pipeline.get(), &trim) == -EINVAL);
+        CHECK(pipeline.status().live_bytes == 8192);
+        trim.offset_bytes = 4096;
+        CHECK(trib_pipeline_process(pipeline.get(), &trim) == 0);
+        CHECK(pipeline.status().live_bytes == 4096);
+    }
+}
+
 TEST_CASE("a drive that is too small says so") {
     Pipeline pipeline(Drive("64M") + ",policy=none");
     REQUIRE(pipeline.rc() == 0);

@@ -6,7 +6,8 @@
  * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: doors call
  * trib_pipeline_submit from any thread; it copies the event into a bounded ring and returns; a maintenance thread of
  * the pipeline writes the trace and runs the same flow in the same order. Submit never blocks, never allocates, never
- * fails: a full ring drops the event and counts it. */
+ * fails: a full ring drops the event and counts it. In the child of a fork a live pipeline is inert: submit drops,
+ * name_file, drain and close do nothing, status is empty; the other calls are the parent's only. */
 #ifndef TRIBUTARY_PIPELINE_H
 #define TRIBUTARY_PIPELINE_H
 

@@ -17,9 +17,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 
-#define PUBLISH_ATTEMPTS                                                                           \
-    10000u /* yields before giving up on a publisher that does not come back                       \
-            */
+#define READ_ATTEMPTS 10000u /* yields before giving up on a publisher that does not come back */
 
 /* What one walk of the loader's list sees. */
 struct snapshot {
@@ -39,7 +37,7 @@ struct shared_segment {
 TRIB_ATOMIC(uint32_t) trib_modules_generation;
 
 static struct {
-    TRIB_ATOMIC(uint32_t) sequence; /* odd while segments change; also the publishers' lock */
+    TRIB_ATOMIC(uint32_t) sequence; /* odd while segments change */
     TRIB_ATOMIC(uint32_t) segments;
     TRIB_ATOMIC(uint64_t) adds, subs; /* loader's counters when the published walk was made */
     struct shared_segment segment[TRIB_MODULES_MAX];
@@ -203,43 +201,51 @@ static void publish_segment(struct shared_segment *to, const struct trib_segment
     STORE(to->runtime, from->runtime);
 }
 
-static bool lock_map(uint32_t *sequence) {
-    for (unsigned attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
-        *sequence = atomic_load_explicit(&map.sequence, memory_order_relaxed);
-        if (!(*sequence & 1) &&
-            atomic_compare_exchange_strong_explicit(&map.sequence, sequence, *sequence + 1,
-                                                    memory_order_acq_rel, memory_order_relaxed))
-            return true;
-        sched_yield();
-    }
+/* Publishers take turns, and a fork takes one; readers never wait for either. Held with signals blocked. */
+static pthread_mutex_t publishing = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+
+/* Fails only in a thread that is forking: a capture in some other library's fork handler leaves the map as it is. */
+static bool begin_publishing(sigset_t *before) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+    if (pthread_mutex_lock(&publishing) == 0)
+        return true;
+    pthread_sigmask(SIG_SETMASK, before, NULL);
     return false;
+}
+
+static void end_publishing(const sigset_t *before) {
+    pthread_mutex_unlock(&publishing);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static void replace_segments(const struct snapshot *snapshot) {
+    uint32_t sequence = LOAD(map.sequence), segments = 0;
+    atomic_exchange_explicit(&map.sequence, sequence + 1, memory_order_acq_rel);
+    for (uint32_t i = 0; i < snapshot->segments; i++) {
+        uint32_t module = intern_module(&snapshot->module[snapshot->segment[i].module]);
+        if (module != UINT32_MAX)
+            publish_segment(&map.segment[segments++], &snapshot->segment[i], module);
+    }
+    STORE(map.segments, segments);
+    STORE(map.adds, snapshot->adds);
+    STORE(map.subs, snapshot->subs);
+    STORE(map.sequence, sequence + 2);
 }
 
 /* A walk that is older than the published one is dropped: both counters of the loader only grow. */
 static void publish(const struct snapshot *snapshot) {
-    uint32_t sequence;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (lock_map(&sequence)) {
-        uint64_t present = LOAD(map.adds) + LOAD(map.subs);
-        uint32_t generation = LOAD(trib_modules_generation);
-        if (snapshot->adds + snapshot->subs > present || generation == 0 ||
-            LOAD(map.segments) == 0) {
-            uint32_t segments = 0;
-            for (uint32_t i = 0; i < snapshot->segments; i++) {
-                uint32_t module = intern_module(&snapshot->module[snapshot->segment[i].module]);
-                if (module != UINT32_MAX)
-                    publish_segment(&map.segment[segments++], &snapshot->segment[i], module);
-            }
-            STORE(map.segments, segments);
-            STORE(map.adds, snapshot->adds);
-            STORE(map.subs, snapshot->subs);
-            STORE(trib_modules_generation, generation + 1 ? generation + 1 : 1);
-        }
-        STORE(map.sequence, sequence + 2);
+    sigset_t before;
+    if (!begin_publishing(&before))
+        return;
+    uint32_t generation = LOAD(trib_modules_generation);
+    if (snapshot->adds + snapshot->subs > LOAD(map.adds) + LOAD(map.subs) || generation == 0 ||
+        LOAD(map.segments) == 0) {
+        replace_segments(snapshot);
+        STORE(trib_modules_generation, generation + 1 ? generation + 1 : 1);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    end_publishing(&before);
 }
 
 static void refresh(void) {
@@ -306,7 +312,7 @@ static bool find_once(uintptr_t address, struct trib_segment *out) {
 }
 
 bool trib_modules_find(uintptr_t address, struct trib_segment *out) {
-    for (unsigned attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
+    for (unsigned attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
         struct trib_segment segment;
         uint32_t sequence = LOAD(map.sequence);
         if (sequence & 1) {
@@ -325,27 +331,33 @@ bool trib_modules_find(uintptr_t address, struct trib_segment *out) {
 
 /* ---- fork ---- */
 
-/* Set by whoever took the map's lock, cleared by whoever gives it back: two forks may overlap, and the second fails to
- * take it. */
-static TRIB_ATOMIC(bool) held_over_fork;
+static sigset_t signals_before_fork; /* of the one thread that holds `publishing` */
 static bool had_threads;
 
+/* The child inherits a whole map, of all that is loaded now: it cannot make its own if there were other threads. */
 void trib_modules_before_fork(void) {
-    uint32_t sequence;
+    sigset_t before;
+    trib_modules_check();
+    if (!begin_publishing(&before))
+        return;
+    signals_before_fork = before;
 #if __has_include(<sys/single_threaded.h>)
     had_threads = !__libc_single_threaded;
 #else
     had_threads = true;
 #endif
-    if (lock_map(&sequence))
-        STORE(held_over_fork, true);
 }
 
 void trib_modules_after_fork(bool in_child) {
-    if (atomic_exchange_explicit(&held_over_fork, false, memory_order_acq_rel))
-        STORE(map.sequence, LOAD(map.sequence) + 1);
-    if (in_child && had_threads)
-        STORE(frozen, true);
+    sigset_t before = signals_before_fork;
+    if (in_child) {
+        publishing = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP; /* its owner's thread id is the parent's */
+        if (had_threads)
+            STORE(frozen, true);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    } else {
+        end_publishing(&before);
+    }
 }
 
 uint32_t trib_modules_count(void) {

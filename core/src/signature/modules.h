@@ -43,7 +43,7 @@ bool trib_modules_check(void);
  * is being rebuilt by a thread that does not finish). */
 bool trib_modules_find(uintptr_t address, struct trib_segment *out);
 
-/* Around fork. The child of a process with threads never asks the loader again (modules.c says
+/* Around fork; signals are blocked between the two. The child of a process with threads never asks the loader again (modules.c says
  * why): what it opens later ends its paths. Other children notice dlopen as their parent does. */
 void trib_modules_before_fork(void);
 void trib_modules_after_fork(bool in_child);

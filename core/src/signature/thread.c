@@ -46,6 +46,11 @@ static void prepare(void) {
     pthread_atfork(trib_modules_before_fork, parent_forked, child_forked);
 }
 
+/* Before any thread captures: a fork must not come between a first capture and its handlers. */
+__attribute__((constructor)) static void prepare_early(void) {
+    pthread_once(&once, prepare);
+}
+
 static struct trib_thread *reuse(void) {
     struct trib_thread *thread = atomic_load_explicit(&threads, memory_order_acquire);
     for (; thread; thread = thread->next) {

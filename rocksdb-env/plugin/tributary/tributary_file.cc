@@ -3,6 +3,9 @@
 
 #include <tributary/signature.h>
 
+#include <cstring>
+#include <thread>
+
 #include "tributary_writer.h"
 
 using Signature = TributaryOptions::Signature;
@@ -32,10 +35,9 @@ trib_event TributaryReporter::Event(trib_event_kind kind,
   return event;
 }
 
-void TributaryReporter::Wrote(uint64_t offset, uint64_t length,
-                              uint64_t signature,
-                              const ROCKSDB_NAMESPACE::IOOptions& options) {
-  if (length == 0) return;
+trib_event TributaryReporter::Write(
+    uint64_t offset, uint64_t length, uint64_t signature,
+    const ROCKSDB_NAMESPACE::IOOptions& options) {
   if (fresh_) {
     fresh_ = false;
     const uint8_t activity = TributaryActivity(options);
@@ -48,7 +50,7 @@ void TributaryReporter::Wrote(uint64_t offset, uint64_t length,
     event.who.io_activity = TributaryActivity(options);
     if (signature != TRIB_SIGNATURE_UNKNOWN) event.who.signature = signature;
   }
-  door_->Report(event);
+  return event;
 }
 
 void TributaryReporter::Truncated(uint64_t size) {
@@ -63,11 +65,14 @@ void TributaryReporter::Synced(uint64_t offset, uint64_t length,
   door_->Report(event);
 }
 
-TributaryWritableFile::~TributaryWritableFile() {
-  if (!closed_) {
-    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
-    reporter_.Closing();
-  }
+// Told before the target closes the file: after that its inode may be
+// another's. Closing writes nothing, and what a failed close loses was
+// buffered.
+void TributaryReporter::Closing() {
+  if (closed_) return;
+  closed_ = true;
+  Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+  door_->Closing(file_);
 }
 
 // Inlined into each entry point: `frame` must be the one RocksDB called.
@@ -80,9 +85,54 @@ inline __attribute__((always_inline)) uint64_t CaptureWrite(
 
 void TributaryWritableFile::Appended(const Slice& data,
                                      const IOOptions& options, void* frame) {
-  reporter_.Wrote(offset_, data.size(), CaptureWrite(reporter_, frame),
-                  options);
+  if (data.size() == 0) return;
+  Tell(reporter_.Write(offset_, data.size(), CaptureWrite(reporter_, frame),
+                       options));
   offset_ += data.size();
+}
+
+void TributaryWritableFile::LockTail() {
+  while (tail_lock_.test_and_set(std::memory_order_acquire)) {
+    std::this_thread::yield();
+  }
+}
+
+void TributaryWritableFile::Tell(const trib_event& write) {
+  LockTail();
+  const uint64_t tail_end = tail_.offset_bytes + tail_.length_bytes;
+  const bool continues =
+      tail_.length_bytes != 0 && tail_end == write.offset_bytes &&
+      memcmp(&tail_.who, &write.who, sizeof write.who) == 0;
+  if (continues) {
+    tail_.length_bytes += write.length_bytes;
+  } else {
+    if (tail_.length_bytes != 0) reporter_.Wrote(tail_);
+    tail_ = write;
+  }
+  const uint64_t end = write.offset_bytes + write.length_bytes;
+  if (end / TRIB_BLOCK_BYTES != tail_.offset_bytes / TRIB_BLOCK_BYTES) {
+    reporter_.Wrote(tail_);
+    tail_.length_bytes = 0;
+  }
+  tail_lock_.clear(std::memory_order_release);
+}
+
+void TributaryWritableFile::TellTail() {
+  LockTail();
+  if (tail_.length_bytes != 0) reporter_.Wrote(tail_);
+  tail_.length_bytes = 0;
+  tail_lock_.clear(std::memory_order_release);
+}
+
+void TributaryWritableFile::Synced(uint64_t offset, uint64_t length,
+                                   trib_cause cause) {
+  TellTail();
+  reporter_.Synced(offset, length, cause);
+}
+
+void TributaryWritableFile::Closing() {
+  TellTail();
+  reporter_.Closing();
 }
 
 ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Append(
@@ -127,33 +177,30 @@ ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Truncate(
     uint64_t size, const IOOptions& options, IODebugContext* dbg) {
   IOStatus status = target()->Truncate(size, options, dbg);
   // Growing a file writes nothing. POSIX leaves the append position alone.
-  if (status.ok() && size < offset_) reporter_.Truncated(size);
+  if (status.ok() && size < offset_) {
+    TellTail();
+    reporter_.Truncated(size);
+  }
   return status;
 }
 
-// Told first: once the target has closed the file, its inode may be another's.
-// Nothing is written by closing, and what a failed close loses was buffered.
 ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Close(
     const IOOptions& options, IODebugContext* dbg) {
-  if (!closed_) {
-    closed_ = true;
-    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
-    reporter_.Closing();
-  }
+  Closing();
   return target()->Close(options, dbg);
 }
 
 ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Sync(
     const IOOptions& options, IODebugContext* dbg) {
   IOStatus status = target()->Sync(options, dbg);
-  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+  if (status.ok()) Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
   return status;
 }
 
 ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::Fsync(
     const IOOptions& options, IODebugContext* dbg) {
   IOStatus status = target()->Fsync(options, dbg);
-  if (status.ok()) reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+  if (status.ok()) Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
   return status;
 }
 
@@ -162,7 +209,7 @@ ROCKSDB_NAMESPACE::IOStatus TributaryWritableFile::RangeSync(
     IODebugContext* dbg) {
   IOStatus status = target()->RangeSync(offset, length, options, dbg);
   if (status.ok() && length > 0) {
-    reporter_.Synced(offset, length, TRIB_CAUSE_RANGE_SYNC);
+    Synced(offset, length, TRIB_CAUSE_RANGE_SYNC);
   }
   return status;
 }
@@ -184,9 +231,10 @@ ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Write(
     uint64_t offset, const Slice& data, const IOOptions& options,
     IODebugContext* dbg) {
   IOStatus status = target()->Write(offset, data, options, dbg);
-  if (status.ok()) {
-    reporter_.Wrote(offset, data.size(),
-                    CaptureWrite(reporter_, TRIB_FRAME_HERE()), options);
+  if (status.ok() && data.size() != 0) {
+    reporter_.Wrote(reporter_.Write(offset, data.size(),
+                                    CaptureWrite(reporter_, TRIB_FRAME_HERE()),
+                                    options));
   }
   return status;
 }
@@ -207,17 +255,6 @@ ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Fsync(
 
 ROCKSDB_NAMESPACE::IOStatus TributaryRandomRWFile::Close(
     const IOOptions& options, IODebugContext* dbg) {
-  if (!closed_) {
-    closed_ = true;
-    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
-    reporter_.Closing();
-  }
+  reporter_.Closing();
   return target()->Close(options, dbg);
-}
-
-TributaryRandomRWFile::~TributaryRandomRWFile() {
-  if (!closed_) {
-    reporter_.Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
-    reporter_.Closing();
-  }
 }

@@ -5,6 +5,7 @@
 // so) and FSRandomRWFile (any number of writers).
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "rocksdb/file_system.h"
@@ -21,14 +22,16 @@ class TributaryReporter {
   unsigned depth() const { return door_->options().depth; }
 
   void Opened() { door_->Opened(file_); }
-  void Closing() { door_->Closing(file_); }
   void SetHint(ROCKSDB_NAMESPACE::Env::WriteLifeTimeHint hint);
 
   // signature: of this write, or TRIB_SIGNATURE_UNKNOWN for the opener's.
-  void Wrote(uint64_t offset, uint64_t length, uint64_t signature,
-             const ROCKSDB_NAMESPACE::IOOptions& options);
+  trib_event Write(uint64_t offset, uint64_t length, uint64_t signature,
+                   const ROCKSDB_NAMESPACE::IOOptions& options);
+  void Wrote(const trib_event& write) { door_->Report(write); }
   void Truncated(uint64_t size);
   void Synced(uint64_t offset, uint64_t length, trib_cause cause);
+  // The first call counts.
+  void Closing();
 
  private:
   trib_event Event(trib_event_kind kind, trib_cause cause) const;
@@ -40,6 +43,7 @@ class TributaryReporter {
   // Until the first write: what the engine says of a file must not change its
   // writer halfway.
   bool fresh_ = true;
+  bool closed_ = false;
 };
 
 class TributaryWritableFile
@@ -60,7 +64,7 @@ class TributaryWritableFile
       : Base(std::move(target)), reporter_(reporter), offset_(offset) {
     reporter_.Opened();
   }
-  ~TributaryWritableFile() override;
+  ~TributaryWritableFile() override { Closing(); }
 
   IOStatus Append(const Slice& data, const IOOptions& options,
                   IODebugContext* dbg) override;
@@ -88,10 +92,19 @@ class TributaryWritableFile
 
  private:
   void Appended(const Slice& data, const IOOptions& options, void* frame);
+  void Tell(const trib_event& write);
+  void TellTail();
+  void LockTail();
+  void Synced(uint64_t offset, uint64_t length, trib_cause cause);
+  void Closing();
 
   TributaryReporter reporter_;
   uint64_t offset_;
-  bool closed_ = false;
+  // Appends of one writer to a block that is not full yet. The drive takes a
+  // block when it is full, synced or closed; until then a log's small appends
+  // are grown here and cost no event each. Locked, because of Sync.
+  std::atomic_flag tail_lock_ = ATOMIC_FLAG_INIT;
+  trib_event tail_ = {};  // length 0: none
 };
 
 class TributaryRandomRWFile
@@ -109,7 +122,7 @@ class TributaryRandomRWFile
       : Base(std::move(target)), reporter_(reporter) {
     reporter_.Opened();
   }
-  ~TributaryRandomRWFile() override;
+  ~TributaryRandomRWFile() override { reporter_.Closing(); }
 
   IOStatus Write(uint64_t offset, const Slice& data, const IOOptions& options,
                  IODebugContext* dbg) override;
@@ -119,5 +132,4 @@ class TributaryRandomRWFile
 
  private:
   TributaryReporter reporter_;
-  bool closed_ = false;
 };

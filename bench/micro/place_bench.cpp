@@ -39,7 +39,10 @@ class Table {
         const trib_state_config config{nullptr, rows, 16};
         if (trib_state_open(&state_, &config, &error) || trib_options_open(&options, text, &error))
             Fail(error);
-        const trib_policy_env env{state_, 8, 1ull << 30};
+        trib_policy_env env{};
+        env.state = state_;
+        env.streams = 8;
+        env.capacity_bytes = 1ull << 30;
         policy_ = trib_policy_find("pcstream", &error);
         if (!policy_ || policy_->open(&self_, &env, options, &error))
             Fail(error);

@@ -41,11 +41,24 @@ static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t vict
     struct trib_pipeline *pipeline = arg;
     struct trib_relocation page = {.lba = lba,
                                    .clock_bytes = pipeline->clock_bytes,
+                                   .block_clock = pipeline->counters.blocks_written,
                                    .stream = stream,
                                    .victim_class = victim_class,
                                    .victim_internal = internal};
 
     return pipeline->policy->relocate(pipeline->policy_self, &page);
+}
+
+static void reclaimed(void *arg, uint16_t stream, bool internal, uint64_t opened_age,
+                      uint64_t closed_age) {
+    struct trib_pipeline *pipeline = arg;
+    struct trib_reclaim unit = {.stream = stream,
+                                .internal = internal,
+                                .opened_age = opened_age,
+                                .closed_age = closed_age};
+
+    if (pipeline->policy_is_open) /* a drive may collect while it is filled with cold data */
+        pipeline->policy->reclaimed(pipeline->policy_self, &unit);
 }
 
 static int open_state(struct trib_pipeline *pipeline, struct trib_error *error) {
@@ -68,7 +81,8 @@ static int open_drive(struct trib_pipeline *pipeline, struct trib_options *optio
     struct trib_drive_env env = {.streams = settings->streams,
                                  .wants_internal = pipeline->policy->wants_internal,
                                  .relocate = pipeline->policy->relocate ? relocate : NULL,
-                                 .relocate_arg = pipeline};
+                                 .reclaimed = pipeline->policy->reclaimed ? reclaimed : NULL,
+                                 .gc_arg = pipeline};
 
     if (strcmp(settings->drive, "none") == 0)
         return 0;
@@ -95,7 +109,10 @@ static int open_policy(struct trib_pipeline *pipeline, struct trib_options *opti
     struct trib_policy_env env = {.state = pipeline->state,
                                   .streams = pipeline->drive ? pipeline->description.streams
                                                              : pipeline->settings.streams,
-                                  .capacity_bytes = pipeline->description.capacity_bytes};
+                                  .capacity_bytes = pipeline->description.capacity_bytes,
+                                  .blocks = pipeline->description.capacity_bytes / TRIB_BLOCK_BYTES,
+                                  .reclaim_unit_bytes = pipeline->description.reclaim_unit_bytes,
+                                  .internal_streams = pipeline->description.internal_streams};
     void *self = NULL;
     int rc = pipeline->policy->open(&self, &env, options, error);
 

@@ -40,6 +40,12 @@ struct trib_flow_counters {
     uint64_t events, drive_errors, trace_errors, blocks_written;
 };
 
+/* What calls into the policy cost: every 64th is timed. */
+struct trib_flow_probe {
+    uint64_t place_calls, place_timed, place_ns;
+    uint64_t died_calls, died_timed, died_ns;
+};
+
 struct trib_pipeline {
     struct trib_pipeline_settings settings;
     const struct trib_policy *policy;
@@ -55,7 +61,11 @@ struct trib_pipeline {
     struct trib_drive_description description;
     struct trib_observer observer;
     struct trib_flow_counters counters;
-    uint64_t clock_bytes; /* of the event being processed */
+    struct trib_flow_probe probe;
+    const uint32_t *deaths; /* of trib_pipeline_foretell, by block written */
+    uint64_t deaths_count;
+    uint64_t clock_bytes;     /* of the event being processed */
+    uint64_t map_cache_bytes; /* as last told to the drive */
 };
 
 /* The flow for one event; the caller holds trib_state_lock. Returns as trib_pipeline_process. */

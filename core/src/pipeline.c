@@ -8,7 +8,9 @@
  *
  * One event at a time, one thread, logical time: the same events give the same answer, live or replayed. */
 #include <errno.h>
+#include <time.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "flow.h"
 
@@ -65,6 +67,28 @@ uint64_t trib_flow_key(const struct trib_context *who, uint32_t salt) {
     return key;
 }
 
+/* ---- what does the policy cost? ---- */
+
+/* Of one call in 64, when it began; 0 for the others. */
+static uint64_t probe_begins(uint64_t calls) {
+    struct timespec now;
+
+    if (TRIB_LIKELY(calls % 64 != 0))
+        return 0;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void probe_ends(uint64_t began_ns, uint64_t *timed, uint64_t *sum_ns) {
+    struct timespec now;
+
+    if (TRIB_LIKELY(began_ns == 0))
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *sum_ns += (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - began_ns;
+    ++*timed;
+}
+
 /* ---- what dies, and how long did it live? ---- */
 
 static struct trib_death_report describe_death(const struct trib_pipeline *pipeline,
@@ -84,8 +108,12 @@ static struct trib_death_report describe_death(const struct trib_pipeline *pipel
 static void on_death(void *arg, const struct trib_death *death) {
     struct trib_pipeline *pipeline = arg;
 
-    if (pipeline->policy->died)
+    if (pipeline->policy->died) {
+        struct trib_flow_probe *probe = &pipeline->probe;
+        uint64_t began_ns = probe_begins(probe->died_calls++);
         pipeline->policy->died(pipeline->policy_self, death);
+        probe_ends(began_ns, &probe->died_timed, &probe->died_ns);
+    }
     if (pipeline->observer.died) {
         struct trib_death_report report = describe_death(pipeline, death);
         pipeline->observer.died(pipeline->observer.arg, &report);
@@ -104,21 +132,45 @@ static struct trib_placement describe_write(const struct trib_pipeline *pipeline
                                    .offset_bytes = event->offset_bytes,
                                    .length_bytes = event->length_bytes,
                                    .lba = TRIB_LBA_UNKNOWN,
+                                   .vstream = event->stream,
                                    .clock_bytes = pipeline->clock_bytes};
 }
 
-static bool decides_by_block(const struct trib_pipeline *pipeline, const struct trib_event *event) {
-    return (pipeline->policy->needs & TRIB_NEEDS_LBA) && event->stream == TRIB_STREAM_UNDECIDED;
+static bool decides_by_block(const struct trib_pipeline *pipeline) {
+    return pipeline->policy->needs & TRIB_NEEDS_LBA;
 }
 
-static uint16_t decide(struct trib_pipeline *pipeline, const struct trib_event *event,
-                       trib_attribute_ref attribute) {
-    if (event->stream != TRIB_STREAM_UNDECIDED)
-        return event->stream; /* the host named it */
-    if (decides_by_block(pipeline, event))
-        return TRIB_STREAM_UNDECIDED; /* trib_flow_block_write asks again, with the address */
-    struct trib_placement write = describe_write(pipeline, event, attribute);
-    return pipeline->policy->place(pipeline->policy_self, &write);
+static uint16_t ask_policy(struct trib_pipeline *pipeline, const struct trib_placement *write) {
+    struct trib_flow_probe *probe = &pipeline->probe;
+    uint64_t began_ns = probe_begins(probe->place_calls++);
+    uint16_t stream = pipeline->policy->place(pipeline->policy_self, write);
+
+    probe_ends(began_ns, &probe->place_timed, &probe->place_ns);
+    return stream;
+}
+
+static void tick(struct trib_pipeline *pipeline, uint64_t clock_bytes) {
+    const struct trib_policy *policy = pipeline->policy;
+
+    if (policy->tick)
+        policy->tick(pipeline->policy_self, clock_bytes);
+    if (!policy->map_cache_bytes || !pipeline->drive || !pipeline->drive->resize_map_cache)
+        return;
+    uint64_t bytes = policy->map_cache_bytes(pipeline->policy_self);
+    if (bytes != pipeline->map_cache_bytes)
+        pipeline->drive->resize_map_cache(pipeline->drive_self, bytes);
+    pipeline->map_cache_bytes = bytes;
+}
+
+static void observe_write(const struct trib_pipeline *pipeline, const struct trib_event *event,
+                          uint64_t key, uint16_t stream) {
+    struct trib_write_report report = {.who = event->who,
+                                       .key = key,
+                                       .clock_bytes = pipeline->clock_bytes,
+                                       .length_bytes = event->length_bytes,
+                                       .stream = stream};
+
+    pipeline->observer.wrote(pipeline->observer.arg, &report);
 }
 
 static int run_write(struct trib_pipeline *pipeline, const struct trib_event *event) {
@@ -128,25 +180,22 @@ static int run_write(struct trib_pipeline *pipeline, const struct trib_event *ev
     if (!is_possible_range(event))
         return -EINVAL;
     trib_attribute_ref attribute = trib_state_intern(pipeline->state, key, &event->who);
-    placed.stream = decide(pipeline, event, attribute);
+    struct trib_placement write = describe_write(pipeline, event, attribute);
+    /* By block: trib_flow_block_write asks, with the address. */
+    placed.stream = decides_by_block(pipeline) ? TRIB_STREAM_UNDECIDED : ask_policy(pipeline, &write);
 
     int learned = trib_extents_write(pipeline->extents, &placed, attribute, pipeline->clock_bytes,
                                      on_death, pipeline);
     if (learned == -EINVAL)
         return learned; /* a full arena (-ENOSPC) only loses the lifetime, and is counted there */
     trib_state_clock_advance(pipeline->state, event->length_bytes);
-    int rc = pipeline->volume ? trib_volume_write(pipeline->volume, &placed) : 0;
+    int rc = pipeline->volume
+                 ? trib_volume_write(pipeline->volume, decides_by_block(pipeline) ? event : &placed)
+                 : 0;
 
-    if (pipeline->observer.wrote) {
-        struct trib_write_report report = {.who = event->who,
-                                           .key = key,
-                                           .clock_bytes = pipeline->clock_bytes,
-                                           .length_bytes = event->length_bytes,
-                                           .stream = placed.stream};
-        pipeline->observer.wrote(pipeline->observer.arg, &report);
-    }
-    if (pipeline->policy->tick)
-        pipeline->policy->tick(pipeline->policy_self, pipeline->clock_bytes + event->length_bytes);
+    if (pipeline->observer.wrote)
+        observe_write(pipeline, event, key, placed.stream);
+    tick(pipeline, pipeline->clock_bytes + event->length_bytes);
     return rc;
 }
 
@@ -161,25 +210,60 @@ static int run_death(struct trib_pipeline *pipeline, const struct trib_event *ev
 
 /* ---- below the file system: pages reach the drive ---- */
 
+static int send(struct trib_pipeline *pipeline, uint64_t lba, uint32_t blocks, uint16_t stream) {
+    pipeline->counters.blocks_written += blocks;
+    if (pipeline->observer.block_wrote)
+        pipeline->observer.block_wrote(pipeline->observer.arg, lba, blocks, stream);
+    return pipeline->drive->write(pipeline->drive_self, lba, blocks, stream, NULL);
+}
+
+static uint64_t death_of_next_block(const struct trib_pipeline *pipeline, uint64_t block) {
+    uint32_t death = block < pipeline->deaths_count ? pipeline->deaths[block] : UINT32_MAX;
+    return death == UINT32_MAX ? TRIB_NEVER : death;
+}
+
+/* Neighbours that the policy puts in one stream travel together. */
+static int send_by_block(struct trib_pipeline *pipeline, struct trib_placement *write, uint64_t lba,
+                         uint32_t blocks) {
+    uint32_t step = pipeline->policy->needs & TRIB_NEEDS_PAGE ? 1 : blocks;
+    uint32_t waiting = 0;
+    uint16_t stream = 0;
+    int rc = 0;
+
+    write->length_bytes = (uint64_t)step * TRIB_BLOCK_BYTES;
+    for (uint32_t done = 0; done < blocks && rc == 0; done += step) {
+        write->lba = lba + done;
+        write->block_clock = pipeline->counters.blocks_written + waiting;
+        write->death_block = death_of_next_block(pipeline, write->block_clock);
+        uint16_t next = ask_policy(pipeline, write);
+        if (waiting && next != stream) {
+            rc = send(pipeline, lba + done - waiting, waiting, stream);
+            waiting = 0;
+        }
+        stream = next;
+        waiting += step;
+    }
+    return rc ? rc : send(pipeline, lba + blocks - waiting, waiting, stream);
+}
+
 int trib_flow_block_write(void *arg, const struct trib_event *cause, uint64_t lba, uint32_t blocks) {
     struct trib_pipeline *pipeline = arg;
-    uint16_t stream = cause->stream;
 
-    if (stream == TRIB_STREAM_UNDECIDED) {
-        uint64_t key = trib_flow_key(&cause->who, pipeline->settings.salt);
-        struct trib_placement write =
-            describe_write(pipeline, cause, trib_state_find(pipeline->state, key));
-        write.lba = lba;
-        write.length_bytes = (uint64_t)blocks * TRIB_BLOCK_BYTES;
-        stream = pipeline->policy->place(pipeline->policy_self, &write);
-    }
-    pipeline->counters.blocks_written += blocks;
-    return pipeline->drive->write(pipeline->drive_self, lba, blocks, stream, NULL);
+    if (!decides_by_block(pipeline))
+        return send(pipeline, lba, blocks, cause->stream);
+    uint64_t key = trib_flow_key(&cause->who, pipeline->settings.salt);
+    struct trib_placement write =
+        describe_write(pipeline, cause, trib_state_find(pipeline->state, key));
+    return send_by_block(pipeline, &write, lba, blocks);
 }
 
 int trib_flow_block_discard(void *arg, uint64_t lba, uint64_t blocks) {
     struct trib_pipeline *pipeline = arg;
 
+    if (pipeline->policy->discarded)
+        pipeline->policy->discarded(pipeline->policy_self, lba, blocks, pipeline->clock_bytes);
+    if (pipeline->observer.block_discarded)
+        pipeline->observer.block_discarded(pipeline->observer.arg, lba, blocks);
     return pipeline->drive->discard(pipeline->drive_self, lba, blocks);
 }
 
@@ -203,12 +287,13 @@ void trib_pipeline_skip(struct trib_pipeline *pipeline, uint64_t bytes) {
 }
 
 uint16_t trib_pipeline_place(struct trib_pipeline *pipeline, const struct trib_context *who) {
-    if (pipeline->policy->needs & TRIB_NEEDS_LBA)
+    if (decides_by_block(pipeline) && !(pipeline->policy->needs & TRIB_LBA_OPTIONAL))
         return 0;
     uint64_t key = trib_flow_key(who, pipeline->settings.salt);
     struct trib_placement write = {.who = *who,
                                    .attribute = trib_state_find(pipeline->state, key),
                                    .lba = TRIB_LBA_UNKNOWN,
+                                   .vstream = TRIB_STREAM_UNDECIDED,
                                    .clock_bytes = trib_state_clock(pipeline->state)};
     return pipeline->policy->place(pipeline->policy_self, &write);
 }

@@ -12,6 +12,29 @@ void trib_pipeline_observe(struct trib_pipeline *pipeline, const struct trib_obs
     trib_state_unlock(pipeline->state);
 }
 
+void trib_pipeline_foretell(struct trib_pipeline *pipeline, const uint32_t *deaths,
+                            uint64_t count) {
+    pipeline->deaths = deaths;
+    pipeline->deaths_count = count;
+}
+
+void trib_pipeline_cost(struct trib_pipeline *pipeline, struct trib_cost_report *out) {
+    const struct trib_flow_probe *probe = &pipeline->probe;
+    const struct trib_policy *policy = pipeline->policy;
+
+    trib_state_lock(pipeline->state);
+    *out = (struct trib_cost_report){.place_calls = probe->place_calls, .died_calls = probe->died_calls};
+    if (probe->place_timed)
+        out->place_ns = (double)probe->place_ns / (double)probe->place_timed;
+    if (probe->died_timed)
+        out->died_ns = (double)probe->died_ns / (double)probe->died_timed;
+    if (policy->needs & TRIB_NEEDS_SIGNATURE)
+        out->state_bytes = trib_state_attribute_count(pipeline->state) * sizeof(struct trib_attribute);
+    if (policy->memory_bytes)
+        out->state_bytes += policy->memory_bytes(pipeline->policy_self);
+    trib_state_unlock(pipeline->state);
+}
+
 struct visit_live {
     const struct trib_pipeline *pipeline;
     void (*visit)(void *arg, const struct trib_death_report *live);

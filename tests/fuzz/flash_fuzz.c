@@ -73,7 +73,7 @@ static struct trib_flash_config config_of(struct input *in, struct run *r) {
     uint8_t flags = next(in);
     c.keep_births = flags & 1;
     c.relocate = relocate;
-    c.relocate_arg = r;
+    c.gc_arg = r;
     if (flags & 2) {
         struct trib_flash_latency timed = {.channels = 1 + (flags >> 2) % 4,
                                            .dies_per_channel = 1 + (flags >> 4) % 4,

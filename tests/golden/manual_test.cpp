@@ -55,6 +55,20 @@ TEST_CASE("manual: map=hint goes by the hint alone") {
     REQUIRE(hint.place(context(1, TRIB_FILE_SST, TRIB_HINT_NOT_SET, 3)) == 0);
 }
 
+TEST_CASE("manual: map=host obeys what the host named") {
+    State state;
+    Policy host("manual", state, 8, "map=host");
+    trib_placement write{};
+    for (uint16_t named : {0, 3, 7}) {
+        write.vstream = named;
+        REQUIRE(host.place_block(0, 0, 1, write) == named + 1);
+    }
+    write.vstream = 8; // one more than the drive has: in turn
+    REQUIRE(host.place_block(0, 0, 1, write) == 1);
+    write.vstream = TRIB_STREAM_UNDECIDED;
+    REQUIRE(host.place_block(0, 0, 1, write) == 0);
+}
+
 TEST_CASE("manual: too few streams are given out in turn") {
     State state;
     Policy four("manual", state, 4), none("manual", state, 0);

@@ -49,7 +49,7 @@ static trib_flash_config combination(trib_gc_destination gc, trib_victim victim,
     c.victim = victim;
     c.internal_streams = 4;
     c.relocate = Relocator::relocate;
-    c.relocate_arg = relocator;
+    c.gc_arg = relocator;
     return c;
 }
 

@@ -56,7 +56,13 @@ class Policy {
         trib_error error{};
         trib_options *options = nullptr;
         REQUIRE(trib_options_open(&options, text.c_str(), &error) == 0);
-        const trib_policy_env env{on.state, streams, capacity_bytes};
+        trib_policy_env env{};
+        env.state = on.state;
+        env.streams = streams;
+        env.capacity_bytes = capacity_bytes;
+        env.blocks = capacity_bytes / TRIB_BLOCK_BYTES;
+        env.reclaim_unit_bytes = 1 << 20;
+        env.internal_streams = streams + 1;
         code = policy->open(&self, &env, options, &error);
         if (!code && trib_options_finish(options, &error)) {
             policy->close(self);
@@ -82,6 +88,19 @@ class Policy {
         write.file = 1;
         write.length_bytes = 4096;
         write.lba = policy->needs & TRIB_NEEDS_LBA ? 0 : TRIB_LBA_UNKNOWN;
+        write.vstream = TRIB_STREAM_UNDECIDED;
+        write.death_block = TRIB_NEVER;
+        return policy->place(self, &write);
+    }
+    // A write of `blocks` at `lba`, for policies by address; the caller may set more in `write`.
+    uint16_t place_block(uint64_t lba, uint64_t block_clock, uint32_t blocks = 1,
+                         trib_placement write = {}) const {
+        write.lba = lba;
+        write.length_bytes = uint64_t{blocks} * TRIB_BLOCK_BYTES;
+        write.block_clock = block_clock;
+        write.clock_bytes = block_clock * TRIB_BLOCK_BYTES;
+        if (write.death_block == 0)
+            write.death_block = TRIB_NEVER;
         return policy->place(self, &write);
     }
     // Stream of the signature with this key in the state's table.

@@ -23,7 +23,7 @@ struct Opened {
         trib_error error{};
         trib_options *options = nullptr;
         REQUIRE(trib_options_open(&options, text.c_str(), &error) == 0);
-        trib_drive_env env{streams, wants_internal, relocate, nullptr};
+        trib_drive_env env{streams, wants_internal, relocate, nullptr, nullptr};
         drive = trib_drive_find("emulated", &error);
         code = drive->open(&self, &env, options, &error);
         sentence = error.text;

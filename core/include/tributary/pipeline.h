@@ -93,8 +93,23 @@ struct trib_observer {
     void *arg;
     void (*wrote)(void *arg, const struct trib_write_report *write); /* each may be NULL */
     void (*died)(void *arg, const struct trib_death_report *death);
+    /* Below the file system, in the order that the drive gets them; lba and length in blocks. */
+    void (*block_wrote)(void *arg, uint64_t lba, uint64_t blocks, uint16_t stream);
+    void (*block_discarded)(void *arg, uint64_t lba, uint64_t blocks);
 };
 TRIB_EXPORT void trib_pipeline_observe(struct trib_pipeline *pipeline, const struct trib_observer *observer);
+
+/* Replay of known work, before its first event: deaths[i] is how many blocks will have reached the drive when the i-th
+ * of them dies, UINT32_MAX if it never does. For policies that need the future; the array must outlive the pipeline. */
+TRIB_EXPORT void trib_pipeline_foretell(struct trib_pipeline *pipeline, const uint32_t *deaths, uint64_t count);
+
+/* What the policy costs; nanoseconds are means over every 64th call, 0 if there were none. */
+struct trib_cost_report {
+    uint64_t place_calls, died_calls;
+    double place_ns, died_ns;
+    uint64_t state_bytes; /* rows of the attribute table in use, and what the policy keeps itself */
+};
+TRIB_EXPORT void trib_pipeline_cost(struct trib_pipeline *pipeline, struct trib_cost_report *out);
 
 /* Every live extent as if it died now (right-censored lifetimes). */
 TRIB_EXPORT void trib_pipeline_visit_live(struct trib_pipeline *pipeline,

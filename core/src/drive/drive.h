@@ -18,12 +18,17 @@ TRIB_C_BEGIN
 typedef uint16_t trib_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
                                   bool internal);
 
+/* A superblock was collected; see flash.h. */
+typedef void trib_reclaimed_fn(void *arg, uint16_t stream, bool internal, uint64_t opened_age,
+                               uint64_t closed_age);
+
 struct trib_drive_env {
     uint32_t streams;    /* streams wanted besides S0; a drive with fewer maps the rest to S0 and
                             counts them */
     bool wants_internal; /* the policy's default: twins for garbage collection */
     trib_relocate_fn *relocate; /* may be NULL */
-    void *relocate_arg;
+    trib_reclaimed_fn *reclaimed; /* may be NULL */
+    void *gc_arg;                 /* of both */
 };
 
 struct trib_drive_description {
@@ -34,6 +39,7 @@ struct trib_drive_description {
     uint64_t reclaim_unit_bytes; /* erased together */
     uint64_t reclaim_units;      /* physical */
     uint32_t streams;            /* besides S0, as granted */
+    uint32_t internal_streams;   /* that relocate may name; 0 = relocate is not asked */
     uint64_t physical_bytes;
     double over_provisioning_percent;
     char gc[16], victim[16]; /* names of the emulated drive's choices; "" elsewhere */
@@ -68,6 +74,8 @@ struct trib_drive {
     void (*describe)(void *self, struct trib_drive_description *out);
     void (*stats)(void *self, struct trib_drive_stats *out);
     int (*dump)(void *self, FILE *out); /* JSON state for plots; may be NULL */
+    /* How much of the mapping table the drive keeps in memory, bytes; may be NULL. */
+    void (*resize_map_cache)(void *self, uint64_t bytes);
 };
 
 /* NULL-terminated list, and look-up by name (NULL + a sentence listing the valid names). */

@@ -171,7 +171,8 @@ static int configure(struct trib_flash_config *out, const struct settings *s,
         .seed = s->seed,
         .keep_births = s->births,
         .relocate = env->relocate,
-        .relocate_arg = env->relocate_arg,
+        .reclaimed = env->reclaimed,
+        .gc_arg = env->gc_arg,
     };
     if (s->latency)
         out->latency = s->timing;
@@ -276,6 +277,10 @@ static void copy_choice(char *out, size_t capacity, const char *choices, int ind
     snprintf(out, capacity, "%.*s", (int)strcspn(choices, "|"), choices);
 }
 
+static bool asks(const struct trib_flash_config *config) {
+    return config->gc == TRIB_GC_PSTREAM || config->gc == TRIB_GC_CLASS;
+}
+
 static void emulated_describe(void *self, struct trib_drive_description *out) {
     struct emulated *drive = self;
     const struct trib_flash_config *config = &drive->config;
@@ -288,6 +293,7 @@ static void emulated_describe(void *self, struct trib_drive_description *out) {
         .reclaim_unit_bytes = (uint64_t)config->superblock_pages * TRIB_BLOCK_BYTES,
         .reclaim_units = stats.physical_pages / config->superblock_pages,
         .streams = config->streams,
+        .internal_streams = asks(config) ? config->internal_streams : 0,
         .physical_bytes = stats.physical_pages * TRIB_BLOCK_BYTES,
         .over_provisioning_percent =
             100.0 * ((double)stats.physical_pages / (double)config->logical_pages - 1),

@@ -47,6 +47,11 @@ enum trib_victim {
 typedef uint16_t trib_flash_relocate_fn(void *arg, uint64_t lba, uint16_t stream,
                                         uint16_t victim_class, bool victim_internal);
 
+/* A victim's survivors have been moved. stream: external or internal number of the victim; ages in
+ * host pages since it was opened and closed. Must not call the drive. */
+typedef void trib_flash_reclaimed_fn(void *arg, uint16_t stream, bool internal,
+                                     uint64_t opened_age, uint64_t closed_age);
+
 struct trib_flash_latency { /* microseconds; 0 channels = model off */
     uint32_t channels, dies_per_channel;
     double read_us, program_us,
@@ -72,7 +77,8 @@ struct trib_flash_config {
     uint64_t seed;
     bool keep_births; /* per-page host write clock, kept across copies; +4 bytes per page */
     trib_flash_relocate_fn *relocate;
-    void *relocate_arg;
+    trib_flash_reclaimed_fn *reclaimed; /* may be NULL */
+    void *gc_arg;                       /* of both */
     struct trib_flash_latency latency;
 };
 

@@ -86,7 +86,7 @@ static uint32_t move_together(struct trib_flash *f, uint32_t victim, uint32_t cl
 static uint32_t ask(struct trib_flash *f, uint32_t page, uint32_t lba, uint32_t victim_class) {
     const struct trib_flash_config *c = &f->config;
     uint16_t internal =
-        c->relocate(c->relocate_arg, lba, f->page_streams[page],
+        c->relocate(c->gc_arg, lba, f->page_streams[page],
                     flash_class_number(f, victim_class), flash_class_is_internal(f, victim_class));
     if (internal >= c->internal_streams) {
         f->counters.remapped_writes++;
@@ -131,5 +131,9 @@ void flash_collect(struct trib_flash *f) {
     f->streams[class].traffic.gc_pages_out += moved;
     f->counters.gc_pages += moved;
     f->copied_pages += moved;
+    if (f->config.reclaimed)
+        f->config.reclaimed(f->config.gc_arg, flash_class_number(f, class),
+                            flash_class_is_internal(f, class), f->host_clock - f->opened_at[victim],
+                            f->host_clock - f->closed_at[victim]);
     flash_superblock_erase(f, victim);
 }

@@ -89,7 +89,7 @@ struct trib_flash {
         free_count; /* first in, first out: erases rotate over the whole drive */
     uint32_t *erase_counts;
     uint16_t *superblock_class;
-    uint64_t *closed_at;       /* host_clock at close */
+    uint64_t *opened_at, *closed_at; /* host_clock then */
     uint64_t *closed_sequence; /* order of closing, unique */
     uint64_t sequence, copied_pages;
     uint32_t *closed_list,

@@ -36,6 +36,7 @@ static void superblock_open(struct trib_flash *f, uint32_t class) {
     s->next = superblock * f->superblock_pages;
     s->end = s->next + f->superblock_pages;
     s->opened = f->sequence++;
+    f->opened_at[superblock] = f->host_clock;
     s->idle_next = s->next;
     s->idle_since = f->host_clock;
 }

@@ -68,6 +68,7 @@ static uint64_t scratch_pages(const struct trib_flash *f) {
     X(free_ring, f->superblocks, true)                                                             \
     X(erase_counts, f->superblocks, true)                                                          \
     X(superblock_class, f->superblocks, true)                                                      \
+    X(opened_at, f->superblocks, true)                                                             \
     X(closed_at, f->superblocks, true)                                                             \
     X(closed_sequence, f->superblocks, true)                                                       \
     X(scratch, scratch_pages(f), true)

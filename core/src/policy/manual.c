@@ -6,6 +6,7 @@
  *             hs8    S1 WAL, S2 MANIFEST, S3 L0, S4 L1, S5 L2, S6 L3, S7 deeper
  *             3way   S1 WAL, S2 MANIFEST, S3 table files
  *             hint   write hint - 1
+ *             host   what the host itself named (virtual stream v -> S(v + 1))
  *             Everything else is S0; by level, so are table files of unknown level.
  * Uses        File kind, level (map=level and hs8), write hint (map=hint).
  * Constants   level: ours, after FAST'19 Fig. 2, where gains end at six streams. hs8 and 3way: the
@@ -25,12 +26,12 @@
 struct map {
     const char *name;
     uint16_t wal, manifest, by_level[LEVELS], table; /* table: of unknown level */
-    bool by_hint;
+    bool by_hint, by_host;
     uint16_t streams;
 };
 
-enum { MAP_COUNT = 4 };
-#define MAP_CHOICES "level|hs8|3way|hint"
+enum { MAP_COUNT = 5 };
+#define MAP_CHOICES "level|hs8|3way|hint|host"
 
 static const struct map maps[MAP_COUNT] = {
     {.name = "level", .wal = 1, .by_level = {2, 3, 4, 5, 6}, .streams = 6},
@@ -42,6 +43,7 @@ static const struct map maps[MAP_COUNT] = {
      .table = 3,
      .streams = 3},
     {.name = "hint", .by_hint = true, .streams = 4},
+    {.name = "host", .by_host = true},
 };
 
 struct manual {
@@ -100,7 +102,9 @@ static uint16_t stream_of(const struct map *map, const struct trib_context *who)
 
 static uint16_t manual_place(void *self, const struct trib_placement *write) {
     const struct manual *manual = self;
-    uint16_t stream = stream_of(manual->map, &write->who);
+    uint32_t stream = manual->map->by_host ? write->vstream + 1u : stream_of(manual->map, &write->who);
+    if (manual->map->by_host && write->vstream == TRIB_STREAM_UNDECIDED)
+        return 0;
     if (!stream || !manual->streams)
         return 0;
     return (uint16_t)(1 + (stream - 1) % manual->streams);

@@ -37,9 +37,15 @@ struct Seen {
     std::vector<trib_death_report> deaths;
     std::vector<trib_write_report> writes;
     trib_observer observer() {
-        return {this,
-                [](void *arg, const trib_write_report *w) { static_cast<Seen *>(arg)->writes.push_back(*w); },
-                [](void *arg, const trib_death_report *d) { static_cast<Seen *>(arg)->deaths.push_back(*d); }};
+        trib_observer observer{};
+        observer.arg = this;
+        observer.wrote = [](void *arg, const trib_write_report *w) {
+            static_cast<Seen *>(arg)->writes.push_back(*w);
+        };
+        observer.died = [](void *arg, const trib_death_report *d) {
+            static_cast<Seen *>(arg)->deaths.push_back(*d);
+        };
+        return observer;
     }
 };
 

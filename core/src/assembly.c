@@ -104,6 +104,11 @@ static int open_drive(struct trib_pipeline *pipeline, struct trib_options *optio
     return trib_volume_open(&pipeline->volume, &config, &sink, error);
 }
 
+static uint64_t spare_blocks(const struct trib_drive_description *drive) {
+    bool known = drive->physical_bytes > drive->capacity_bytes;
+    return known ? (drive->physical_bytes - drive->capacity_bytes) / TRIB_BLOCK_BYTES : 0;
+}
+
 static int open_policy(struct trib_pipeline *pipeline, struct trib_options *options,
                        struct trib_error *error) {
     struct trib_policy_env env = {.state = pipeline->state,
@@ -112,6 +117,7 @@ static int open_policy(struct trib_pipeline *pipeline, struct trib_options *opti
                                   .capacity_bytes = pipeline->description.capacity_bytes,
                                   .blocks = pipeline->description.capacity_bytes / TRIB_BLOCK_BYTES,
                                   .reclaim_unit_bytes = pipeline->description.reclaim_unit_bytes,
+                                  .spare_blocks = spare_blocks(&pipeline->description),
                                   .internal_streams = pipeline->description.internal_streams};
     void *self = NULL;
     int rc = pipeline->policy->open(&self, &env, options, error);

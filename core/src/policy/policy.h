@@ -37,6 +37,7 @@ struct trib_policy_env {
     uint64_t capacity_bytes; /* exported by the drive; 0 = unknown */
     uint64_t blocks;         /* logical blocks of the drive, so lba < blocks; 0 = unknown */
     uint64_t reclaim_unit_bytes; /* 0 = unknown */
+    uint64_t spare_blocks;       /* over-provisioned: physical - logical; 0 = unknown */
     uint32_t internal_streams;   /* valid answers of relocate are 0..internal_streams-1 */
 };
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paper       None; the clairvoyant bound. Grouping by death time: He et al., "The Unwritten Contract of Solid State
+ *             Drives", EuroSys'17 (rule "grouping by death time"); here with known deaths.
+ * Idea        Blocks that die in the same window of absolute time share a superblock, which then empties at once.
+ *             Windows are `window` percent of the capacity long; stream = 1 + window number modulo the streams less one.
+ *             What dies later than all windows ahead, or never, is the last stream's. Survivors are regrouped in the
+ *             same way (gc=class).
+ * Uses        The future (a replay of known work), block addresses.
+ * Constants   Ours. The best of a few windows counts as the bound.
+ * Deviations  A bound on what grouping by windows can reach, not a proof of optimality.
+ * Cost        place: one division. Memory: 8 bytes per block. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "policy/policies.h"
+
+struct settings {
+    double window_percent;
+};
+
+/* clang-format off */
+static const struct trib_option_spec options[] = {
+    {.key = "window", .fallback = "5", .type = TRIB_OPTION_PERCENT,
+     .offset = offsetof(struct settings, window_percent), .minimum = 0.01, .maximum = 1000,
+     .help = "length of a death-time window, percent of the capacity"},
+    TRIB_OPTIONS_END,
+};
+/* clang-format on */
+
+struct oracle {
+    uint64_t *death; /* by logical block: when its present contents die */
+    uint64_t blocks, window_blocks;
+    uint32_t streams, internal_streams;
+};
+
+static int oracle_open(void **self, const struct trib_policy_env *env, struct trib_options *given,
+                       struct trib_error *error) {
+    struct settings settings;
+    int code = trib_options_take(given, options, &settings, error);
+    if (code)
+        return code;
+    if (!env->blocks)
+        return trib_fail(error, -EINVAL, "oracle: needs a drive with a known capacity");
+    struct oracle *oracle = calloc(1, sizeof *oracle);
+    uint64_t *death = malloc(env->blocks * sizeof *death);
+    if (!oracle || !death) {
+        free(oracle);
+        free(death);
+        return trib_fail(error, -ENOMEM, "oracle: no memory for %llu blocks",
+                         (unsigned long long)env->blocks);
+    }
+    for (uint64_t i = 0; i < env->blocks; i++)
+        death[i] = TRIB_NEVER; /* cold data */
+    uint64_t window = (uint64_t)((double)env->blocks * settings.window_percent / 100);
+    *oracle = (struct oracle){.death = death,
+                              .blocks = env->blocks,
+                              .window_blocks = window ? window : 1,
+                              .streams = env->streams,
+                              .internal_streams = env->internal_streams};
+    *self = oracle;
+    return 0;
+}
+
+static void oracle_close(void *self) {
+    struct oracle *oracle = self;
+    free(oracle->death);
+    free(oracle);
+}
+
+/* 0..groups-1; the last is for what outlives the windows ahead. */
+static uint32_t group_of(const struct oracle *oracle, uint64_t death, uint64_t now, uint32_t groups) {
+    uint32_t windows = groups - 1;
+    uint64_t ahead = death == TRIB_NEVER || death < now
+                         ? TRIB_NEVER
+                         : death / oracle->window_blocks - now / oracle->window_blocks;
+    if (groups < 2 || ahead >= windows)
+        return groups - 1;
+    return (uint32_t)(death / oracle->window_blocks % windows);
+}
+
+static uint16_t oracle_place(void *self, const struct trib_placement *write) {
+    const struct oracle *oracle = self;
+    if (write->lba >= oracle->blocks)
+        return 0;
+    oracle->death[write->lba] = write->death_block;
+    return oracle->streams ? (uint16_t)(1 + group_of(oracle, write->death_block, write->block_clock,
+                                                     oracle->streams))
+                           : 0;
+}
+
+static uint16_t oracle_relocate(void *self, const struct trib_relocation *page) {
+    const struct oracle *oracle = self;
+    uint64_t death = page->lba < oracle->blocks ? oracle->death[page->lba] : TRIB_NEVER;
+    return (uint16_t)group_of(oracle, death, page->block_clock, oracle->internal_streams);
+}
+
+static uint64_t oracle_memory(void *self) {
+    return ((const struct oracle *)self)->blocks * sizeof(uint64_t);
+}
+
+const struct trib_policy trib_policy_oracle = {
+    .name = "oracle",
+    .summary = "clairvoyant bound: streams by known death time",
+    .options = options,
+    .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_PAGE | TRIB_NEEDS_FUTURE,
+    .open = oracle_open,
+    .close = oracle_close,
+    .place = oracle_place,
+    .relocate = oracle_relocate,
+    .memory_bytes = oracle_memory,
+};

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <numeric>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "progress.h"
-#include "trace_file.h"
 
 namespace cli {
 
@@ -46,8 +46,9 @@ void Pool::work() {
 }
 
 std::vector<RunResult> Pool::run(unsigned jobs) {
-    uint64_t total =
-        TraceFile(plans_.front().trace, plans_.front().truncated_ok).size_bytes() * plans_.size();
+    uint64_t total = std::accumulate(
+        plans_.begin(), plans_.end(), uint64_t{0},
+        [](uint64_t sum, const RunPlan &plan) { return sum + plan.host_bytes; });
     Progress progress("replaying");
     std::vector<std::thread> threads;
     try {

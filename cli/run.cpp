@@ -9,6 +9,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "drive_dump.h"
 #include "failure.h"
 #include "table.h"
 #include "trace_file.h"
@@ -150,10 +151,14 @@ class Run {
         if (rc)
             throw core_failure(rc, error.text);
         pipeline_.reset(pipeline);
+        if (plan.deaths)
+            trib_pipeline_foretell(pipeline, plan.deaths->data(), plan.deaths->size());
         result_.has_drive = trib_pipeline_drive(pipeline, &opened_) == 0;
         ledger_ =
             std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX);
         next_sample_bytes_ = (plan.host_bytes + SAMPLES - 1) / SAMPLES;
+        if (!plan.dump.empty())
+            check_dump(plan.dump, result_.has_drive);
     }
 
     RunResult finish();
@@ -233,17 +238,19 @@ void Run::feed() {
         process(trace_.item().event);
         if (result_.events % 4096 != 0)
             continue;
-        uint64_t position = trace_.position_bytes();
-        meter_.done_bytes += position - metered_bytes_;
-        metered_bytes_ = position;
+        meter_.done_bytes += host_bytes_ - metered_bytes_;
+        metered_bytes_ = host_bytes_;
     }
-    meter_.done_bytes += trace_.size_bytes() - metered_bytes_;
+    meter_.done_bytes += host_bytes_ - metered_bytes_;
     if (result_.samples.empty() || result_.samples.back().host_bytes != host_bytes_)
         sample();
 }
 
 void Run::close() {
+    if (!plan_.dump.empty())
+        dump_drive(pipeline_.get(), plan_.dump);
     trib_pipeline_status(pipeline_.get(), &result_.status);
+    trib_pipeline_cost(pipeline_.get(), &result_.cost);
     ledger_->finish(pipeline_.get(), result_);
     int rc = trib_pipeline_close(pipeline_.release());
     if (rc)

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,13 @@ struct RunPlan {
     std::string trace;
     bool truncated_ok = false;
     std::string options; // of the pipeline
+    std::string dump;    // where the drive's state goes at the end; "" = nowhere
     // As the survey found. Host bytes place the samples; the peak says how large a full drive
     // should have been.
     uint64_t host_bytes = 0, peak_live_bytes = 0;
+    // When each block written dies (foretell.h), for policies that need the future; shared by runs
+    // of the same work on the same address space.
+    std::shared_ptr<const std::vector<uint32_t>> deaths = {};
 };
 
 // What went into one stream, or came from one key of the attribute table. Bytes.
@@ -51,6 +56,7 @@ struct Sample {
 struct RunResult {
     trib_status status = {};
     bool has_drive = false;
+    trib_cost_report cost = {};
     trib_drive_report drive = {};   // counters without what opening the drive (prefill) already did
     double waf = 0, waf_steady = 0; // whole run, second half of the host writes; 0 = unknown
     double iops = 0; // host pages per second of the drive's virtual time; 0 = unknown
@@ -67,7 +73,7 @@ constexpr unsigned SAMPLES = 200; // even: the middle one begins the steady half
 
 // Shared by the threads of a comparison.
 struct RunMeter {
-    std::atomic<uint64_t> done_bytes{0}; // of trace, over all runs
+    std::atomic<uint64_t> done_bytes{0}; // written by the host, over all runs
     std::atomic<bool> stop{false};       // a run failed: the others end early
 };
 

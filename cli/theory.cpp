@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Write amplification of a page-mapped drive under uniform random writes, in closed form: what the
-// flash model is tested against. alpha = physical / logical pages (over-provisioning + 1). Pure
-// functions.
-//
-// fifo      Menon & Cody (1995); Desnoyers, "Analytic models of SSD write performance", TOS 2014,
-// section 3. greedy    Desnoyers, section 4: b pages per superblock; b -> infinity is fifo. mixed
-// groups with traffic r_i and size u_i (each sums to 1) that share one frontier, FIFO. separated
-// groups that never mix, spare space divided optimally; FIFO inside each (b -> infinity).
-// separated_greedy  the same for two groups and greedy collection inside each.
-//
-// A simulated drive of N superblocks of b pages that exports U pages and holds R superblocks back
-// (free ones that only collection may use, and the unwritten part of open ones) has alpha_effective
-// = (N - R) b / U.
-#pragma once
+#include "theory.h"
+
 #include <cmath>
-#include <cstddef>
-#include <vector>
 
 namespace theory {
 
-struct Group {
-    double traffic, size;
-};
+namespace {
 
 // Root of a monotone function between low and high.
 template <class F> double bisect(double low, double high, F f) {
@@ -33,8 +17,10 @@ template <class F> double bisect(double low, double high, F f) {
     return low + (high - low) / 2;
 }
 
-// Principal branch of w e^w = x, x >= -1/e: Halley's iteration (Corless et al., 1996).
-inline double lambert_w0(double x) {
+} // namespace
+
+// Halley's iteration (Corless et al., 1996).
+double lambert_w0(double x) {
     double p = std::sqrt(std::fmax(0, 2 * (std::exp(1.0) * x + 1)));
     double w = x < 0 ? -1 + p - p * p / 3 : std::log1p(x);
     for (int i = 0; i < 50; i++) {
@@ -46,22 +32,21 @@ inline double lambert_w0(double x) {
     return w;
 }
 
-// alpha at which FIFO collection has write amplification a.
-inline double fifo_alpha(double a) {
+double fifo_alpha(double a) {
     return a * std::log(a / (a - 1));
 }
 
-inline double fifo(double alpha) {
+double fifo(double alpha) {
     return bisect(1 + 1e-12, 1e6, [&](double a) { return alpha - fifo_alpha(a); });
 }
 
-inline double greedy(double alpha, double pages_per_superblock) {
+double greedy(double alpha, double pages_per_superblock) {
     double b = pages_per_superblock, k = 1 + 1 / (2 * b);
     double x0 = 0.5 - b / alpha * lambert_w0(-k * alpha * std::exp(-k * alpha));
     return b / (b - x0 + 1);
 }
 
-inline double mixed(double alpha, const std::vector<Group> &groups) {
+double mixed(double alpha, const std::vector<Group> &groups) {
     return bisect(1, 1e6, [&](double a) {
         double sum = 0;
         for (const Group &g : groups)
@@ -72,7 +57,7 @@ inline double mixed(double alpha, const std::vector<Group> &groups) {
 
 // Lagrange: r_i / u_i = mu (1 / (A_i - 1) - ln(A_i / (A_i - 1))) for every group, spare space used
 // up.
-inline double separated(double alpha, const std::vector<Group> &groups) {
+double separated(double alpha, const std::vector<Group> &groups) {
     auto amplification = [](const Group &g, double mu) {
         return bisect(1 + 1e-12, 1e6, [&](double a) {
             return g.traffic / g.size / mu - (1 / (a - 1) - std::log(a / (a - 1)));
@@ -90,8 +75,7 @@ inline double separated(double alpha, const std::vector<Group> &groups) {
     return sum;
 }
 
-inline double separated_greedy(double alpha, const Group &a, const Group &b,
-                               double pages_per_superblock) {
+double separated_greedy(double alpha, const Group &a, const Group &b, double pages_per_superblock) {
     auto total = [&](double alpha_a) {
         double alpha_b = (alpha - a.size * alpha_a) / b.size;
         return a.traffic * std::fmax(1, greedy(alpha_a, pages_per_superblock)) +

@@ -23,6 +23,35 @@ trib_context arbitrary_context(Random &random) {
     return arbitrary_event(random).who;
 }
 
+constexpr uint64_t CAPACITY_BYTES = 1 << 24;
+constexpr uint64_t BLOCKS = CAPACITY_BYTES / TRIB_BLOCK_BYTES;
+
+// One write below the file system, sometimes after a trim, and what the drive did for it.
+uint16_t write_blocks(Policy &policy, const trib_context &who, trib_attribute_ref any,
+                      uint64_t block_clock, Random &random) {
+    const uint64_t lba = random.below(BLOCKS - 64);
+    const bool by_page = policy.policy->needs & TRIB_NEEDS_PAGE;
+    if (policy.policy->discarded && random.chance(10))
+        policy.policy->discarded(policy.self, lba, 1 + random.below(64),
+                                 block_clock * TRIB_BLOCK_BYTES);
+    if (policy.policy->reclaimed && random.chance(10)) {
+        trib_reclaim unit{};
+        unit.internal = random.chance(50);
+        unit.stream = uint16_t(random.below(policy.streams + 1));
+        unit.closed_age = random.below(10000);
+        unit.opened_age = unit.closed_age + random.below(1000);
+        policy.policy->reclaimed(policy.self, &unit);
+    }
+    trib_placement write{};
+    write.who = who;
+    write.attribute = any;
+    write.thread = uint32_t(random.below(40));
+    write.vstream = random.chance(50) ? TRIB_STREAM_UNDECIDED : uint16_t(random.below(100));
+    write.death_block = random.chance(50) ? TRIB_NEVER : block_clock + 1 + random.below(10000);
+    return policy.place_block(lba, block_clock, by_page ? 1 : 1 + uint32_t(random.below(64)),
+                              write);
+}
+
 // A plausible life: signatures come and go in a small table, die at scattered ages, are placed.
 // Returns all answers.
 std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t streams) {
@@ -39,15 +68,22 @@ std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t
         row.last_write_bytes = clock;
         const trib_attribute_ref any = refs[random.below(refs.size())]; // many of them evicted
         const trib_context who = random.chance(50) ? context(key) : arbitrary_context(random);
-        const uint16_t stream = policy.place(who, any);
+        const bool by_block = policy.policy->needs & TRIB_NEEDS_LBA;
+        const uint16_t stream =
+            by_block ? write_blocks(policy, who, any, clock / TRIB_BLOCK_BYTES, random)
+                     : policy.place(who, any);
         REQUIRE(stream <= streams);
         answers.push_back(stream);
         if (policy.policy->relocate) {
             trib_relocation page{};
             page.lba = random.below(1000);
             page.clock_bytes = clock;
+            page.block_clock = clock / TRIB_BLOCK_BYTES;
             page.stream = stream;
+            page.victim_internal = random.chance(50);
+            page.victim_class = uint16_t(random.below(policy.streams + 1));
             answers.push_back(policy.policy->relocate(policy.self, &page));
+            REQUIRE(answers.back() < policy.internal_streams);
         }
         policy.died(any, random.chance(5) ? random.next() >> 8 : random.below(1 << 24) * key,
                     stream);
@@ -104,7 +140,7 @@ TEST_CASE("a stream is one that the drive has, whatever is asked; a life is repe
     std::vector<uint16_t> first;
     for (int run = 0; run < 2; run++) {
         State state(16);
-        Policy p(policy, state, streams, "", 1 << 24);
+        Policy p(policy, state, streams, "", CAPACITY_BYTES);
         REQUIRE(p.code == 0);
         const auto answers = live(p, state, 7, streams);
         if (run)
@@ -126,16 +162,18 @@ TEST_CASE("every choice of every option lives") {
             begin = end + 1;
             CAPTURE(policy->name, text);
             State state(16);
-            Policy p(policy, state, 4, text, 1 << 24);
+            Policy p(policy, state, 4, text, CAPACITY_BYTES);
             REQUIRE(p.code == 0);
             live(p, state, 3, 4);
         }
     }
 }
 
-TEST_CASE("an unknown signature gives S0, unless the context alone decides") {
+TEST_CASE("an unknown signature gives S0, unless the context or the address decides") {
     auto policy = GENERATE(from_range(all_policies()));
     CAPTURE(policy->name);
+    if (policy->needs & TRIB_NEEDS_LBA)
+        return;
     State state;
     Policy p(policy, state, 8);
     REQUIRE(p.place(context(12345)) == 0); // nothing is known of it, and it says nothing of itself
@@ -146,6 +184,8 @@ TEST_CASE("an unknown signature gives S0, unless the context alone decides") {
 TEST_CASE("place may run on any thread while the rest runs on its own") {
     auto policy = GENERATE(from_range(all_policies()));
     CAPTURE(policy->name);
+    if (policy->needs & TRIB_NEEDS_LBA)
+        return; // its place runs on the maintenance thread
     State state(64);
     Policy p(policy, state, 4, "", 1 << 20);
     std::vector<trib_attribute_ref> refs;

@@ -3,6 +3,7 @@
 #pragma once
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "lifetime/extents.h"
@@ -50,19 +51,19 @@ class State {
 // Options that are wrong give code != 0 and a sentence, like a pipeline's.
 class Policy {
   public:
-    Policy(const trib_policy *which, State &on, uint32_t streams, const std::string &text = "",
+    Policy(const trib_policy *which, State &on, uint32_t granted, const std::string &text = "",
            uint64_t capacity_bytes = 100 << 20)
-        : policy(which), state(on) {
+        : policy(which), state(on), streams(granted), internal_streams(std::max(granted + 1, 4u)) {
         trib_error error{};
         trib_options *options = nullptr;
         REQUIRE(trib_options_open(&options, text.c_str(), &error) == 0);
         trib_policy_env env{};
         env.state = on.state;
-        env.streams = streams;
+        env.streams = granted;
         env.capacity_bytes = capacity_bytes;
         env.blocks = capacity_bytes / TRIB_BLOCK_BYTES;
         env.reclaim_unit_bytes = 1 << 20;
-        env.internal_streams = streams + 1;
+        env.internal_streams = internal_streams;
         code = policy->open(&self, &env, options, &error);
         if (!code && trib_options_finish(options, &error)) {
             policy->close(self);
@@ -71,9 +72,9 @@ class Policy {
         sentence = error.text;
         trib_options_close(options);
     }
-    Policy(const char *name, State &on, uint32_t streams, const std::string &text = "",
+    Policy(const char *name, State &on, uint32_t granted, const std::string &text = "",
            uint64_t capacity_bytes = 100 << 20)
-        : Policy(trib_policy_find(name, nullptr), on, streams, text, capacity_bytes) {
+        : Policy(trib_policy_find(name, nullptr), on, granted, text, capacity_bytes) {
     }
     ~Policy() {
         if (!code)
@@ -134,6 +135,8 @@ class Policy {
 
     const trib_policy *policy;
     State &state;
+    uint32_t streams;
+    uint32_t internal_streams; // as many as gc=class needs
     void *self = nullptr;
     int code;
     std::string sentence;

@@ -12,6 +12,9 @@ extern const struct trib_policy trib_policy_none;
 extern const struct trib_policy trib_policy_manual;
 extern const struct trib_policy trib_policy_rocksdb_hints;
 extern const struct trib_policy trib_policy_pcstream;
+extern const struct trib_policy trib_policy_autostream_sfr;
+extern const struct trib_policy trib_policy_autostream_mq;
+extern const struct trib_policy trib_policy_sepbit;
 extern const struct trib_policy trib_policy_oracle;
 
 /* Stream of a write hint in the Linux driver (4.13 to 5.17): NOT_SET and NONE 0, the others hint

@@ -6,8 +6,15 @@
 #include "policy/policies.h"
 
 const struct trib_policy *const trib_policies[] = {
-    &trib_policy_none, &trib_policy_manual, &trib_policy_rocksdb_hints, &trib_policy_pcstream,
-    &trib_policy_oracle, NULL,
+    &trib_policy_none,
+    &trib_policy_manual,
+    &trib_policy_rocksdb_hints,
+    &trib_policy_pcstream,
+    &trib_policy_autostream_sfr,
+    &trib_policy_autostream_mq,
+    &trib_policy_sepbit,
+    &trib_policy_oracle,
+    NULL,
 };
 
 const struct trib_policy *trib_policy_find(const char *name, struct trib_error *error) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "experiment.h"
 #include "failure.h"
 #include "policy/policy.h"
 #include "pool.h"
@@ -55,8 +56,11 @@ Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
             text.set("gc", rows[row].internal ? "twin" : gc);
             for (const std::string &more : options.set)
                 text.merge(more);
-            RunPlan run{options.trace, options.truncated_ok, text.text(), survey.host_bytes,
-                        survey.peak_live_bytes};
+            RunPlan run;
+            run.source = options.source;
+            run.options = text.text();
+            run.host_bytes = survey.host_bytes;
+            run.peak_live_bytes = survey.peak_live_bytes;
             auto same = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const RunPlan &other) {
                 return other.options == run.options;
             });
@@ -165,6 +169,8 @@ std::vector<std::string> all_notes(const Plan &plan, const std::vector<RunResult
         regime_warnings(regime, waf_of_none(plan, results, plan.cells.front().gc));
     for (std::string &note : need_notes(plan, survey))
         notes.push_back(std::move(note));
+    if (!survey.source_note.empty())
+        notes.push_back(survey.source_note);
     if (survey.truncated)
         notes.push_back("the trace is cut; replayed up to the cut");
     if (survey.dropped_events)
@@ -178,7 +184,7 @@ void print_text(const CompareOptions &options, const Plan &plan,
                 const std::vector<RunResult> &results, const Survey &survey) {
     Regime regime = regime_of(results, survey);
     fmt::print("trace   {}\n        {} events, {} written to {} files, {} live at peak\n",
-               options.trace, grouped(survey.events),
+               options.source.path, grouped(survey.events),
                size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files),
                size_text(static_cast<double>(survey.peak_live_bytes)));
     fmt::print("{}\n{}", regime_text(regime), table_text(plan, results));
@@ -198,7 +204,7 @@ Json json_compare(const CompareOptions &options, const Plan &plan,
     Regime regime = regime_of(results, survey);
     Json json = {{"version", COMPARE_JSON_VERSION}, {"command", "compare"}};
     json["drive"] = json_regime(regime);
-    json["trace"] = json_trace(options.trace, survey);
+    json["trace"] = json_trace(options.source.path, survey);
     Json &rows = json["rows"] = Json::array();
     for (const Cell &cell : plan.cells) {
         const RowSpec &spec = plan.rows[cell.row];
@@ -247,16 +253,20 @@ void compare(const CompareOptions &options) {
         texts.assign(std::begin(DEFAULT_ROWS), std::end(DEFAULT_ROWS));
     std::vector<RowSpec> rows;
     std::transform(texts.begin(), texts.end(), std::back_inserter(rows), parse_row);
-    OptionText user;
+    Experiment experiment;
+    if (is_experiment(options.source.path))
+        experiment = load_experiment(options.source.path);
+    OptionText user = experiment.drive;
     user.merge(options.drive, "drive");
     for (const std::string &more : options.set)
         user.merge(more);
+    RegimeOptions regime = regime_or(options.regime, experiment.regime);
 
-    Survey survey = survey_trace(options.trace, options.truncated_ok);
+    Survey survey = survey_source(options.source);
     if (survey.host_bytes == 0)
-        throw Failure(EXIT_RUNTIME, "the trace '" + options.trace +
+        throw Failure(EXIT_RUNTIME, "the trace '" + options.source.path +
                                         "' has no writes; there is nothing to compare");
-    Plan plan = make_plan(options, rows, drive_options(options.regime, user, survey), survey);
+    Plan plan = make_plan(options, rows, drive_options(regime, user, survey), survey);
     std::vector<RunResult> results = run_all(plan.runs, options.jobs);
     if (!results.front().has_drive)
         throw Failure(EXIT_USAGE, "compare needs a drive that counts; use --drive emulated");

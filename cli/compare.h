@@ -8,18 +8,19 @@
 
 #include "option_text.h"
 #include "regime.h"
+#include "source.h"
 
 namespace cli {
 
 struct CompareOptions {
-    std::string trace, drive;
+    SourceSpec source;
+    std::string drive;
     std::vector<std::string>
         policies; // "[label:]policy[,key=value...][,internal=twin]"; empty = the default set
     std::vector<std::string> gcs = {"same", "shared"};
     std::vector<std::string> set;
     RegimeOptions regime;
     unsigned jobs = 0; // 0 = one per core
-    bool truncated_ok = false;
     std::optional<std::string> json; // where to; "" = standard output
 };
 

@@ -85,8 +85,9 @@ Contents read_contents(const InspectOptions &options) {
 
 RunResult follow_lifetimes(const InspectOptions &options, const Contents &contents) {
     RunPlan plan;
-    plan.trace = options.file;
-    plan.truncated_ok = options.truncated_ok;
+    plan.source.path = options.file;
+    plan.source.format = "trib";
+    plan.source.truncated_ok = options.truncated_ok;
     plan.options =
         std::string(LIFE_ONLY) + ",salt=kind"; // one writer may write files of several kinds
     plan.host_bytes = contents.survey.host_bytes;

@@ -30,9 +30,21 @@ void add_json_option(CLI::App *command, std::optional<std::string> &json) {
         ->expected(0, 1);
 }
 
+void add_source(CLI::App *command, cli::SourceSpec &source) {
+    command
+        ->add_option("--trace", source.path,
+                     "What to replay: a trace, an experiment (.ini) or a public block trace")
+        ->required();
+    command->add_option("--format", source.format, "Of the trace: " + cli::source_formats())
+        ->capture_default_str();
+    command->add_option("--import", source.import_options,
+                        "How to read a public trace: key=value[,key=value...]");
+    command->add_flag("--truncated-ok", source.truncated_ok, "Replay a cut trace up to the cut");
+}
+
 void add_replay(CLI::App &app, cli::ReplayOptions &options) {
     CLI::App *command = app.add_subcommand("replay", "Replay a trace under one policy");
-    command->add_option("--trace", options.trace, "Trace to replay")->required();
+    add_source(command, options.source);
     command->add_option("--policy", options.policy, "NAME[,key=value...]; see trib policies")
         ->required();
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list")
@@ -40,7 +52,9 @@ void add_replay(CLI::App &app, cli::ReplayOptions &options) {
     command->add_option("--gc", options.gc,
                         "Where garbage collection puts survivors: same, shared, twin");
     command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
-    command->add_flag("--truncated-ok", options.truncated_ok, "Replay a cut trace up to the cut");
+    command->add_option("--dump", options.dump,
+                        "State of the drive at the end as JSON, superblock by superblock, to FILE")
+        ->type_name("FILE");
     add_json_option(command, options.json);
     command->callback([&options] { cli::replay(options); });
 }
@@ -48,12 +62,10 @@ void add_replay(CLI::App &app, cli::ReplayOptions &options) {
 void add_regime(CLI::App *command, cli::RegimeOptions &regime) {
     command
         ->add_option("--fill", regime.fill_percent,
-                     "Live data at their peak, percent of the capacity")
-        ->capture_default_str();
+                     "Live data at their peak, percent of the capacity [90]");
     command
         ->add_option("--cold", regime.cold_percent,
-                     "Files that never die, percent of the live data")
-        ->capture_default_str();
+                     "Files that never die, percent of the live data [30]");
     command->add_option("--capacity", regime.capacity,
                         "Exported capacity; without it --fill decides");
     command->add_option("--op", regime.over_provisioning, "Over-provisioning, percent [7]");
@@ -64,7 +76,7 @@ void add_regime(CLI::App *command, cli::RegimeOptions &regime) {
 void add_compare(CLI::App &app, cli::CompareOptions &options) {
     CLI::App *command =
         app.add_subcommand("compare", "Replay a trace under many policies, one table");
-    command->add_option("--trace", options.trace, "Trace to replay")->required();
+    add_source(command, options.source);
     command
         ->add_option("--policy", options.policies,
                      "[LABEL:]NAME[,key=value...][,internal=twin]; may be repeated")
@@ -77,7 +89,6 @@ void add_compare(CLI::App &app, cli::CompareOptions &options) {
                         "More options of every run, key=value[,key=value...]; they win");
     command->add_option("--jobs", options.jobs, "Runs side by side [one per core]")
         ->check(CLI::Range(1u, 1024u));
-    command->add_flag("--truncated-ok", options.truncated_ok, "Replay a cut trace up to the cut");
     add_json_option(command, options.json);
     command->callback([&options] { cli::compare(options); });
 }

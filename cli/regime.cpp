@@ -34,7 +34,7 @@ void check_percent(const char *flag, double value, double below) {
 }
 
 uint64_t fitting_capacity(const RegimeOptions &regime, const Survey &survey, double cold_bytes) {
-    double fill = regime.fill_percent / 100;
+    double fill = regime.fill() / 100;
     double live = static_cast<double>(survey.peak_live_bytes) + cold_bytes;
     double needed = live / fill;
     // A trace of block addresses needs all of them, behind the cold data.
@@ -59,6 +59,21 @@ uint64_t capacity_bytes(const std::string &text) {
 }
 } // namespace
 
+RegimeOptions regime_or(const RegimeOptions &first, const RegimeOptions &second) {
+    RegimeOptions out = first;
+    auto fill = [](auto &mine, const auto &other) {
+        if (!mine)
+            mine = other;
+    };
+    fill(out.fill_percent, second.fill_percent);
+    fill(out.cold_percent, second.cold_percent);
+    fill(out.capacity, second.capacity);
+    fill(out.over_provisioning, second.over_provisioning);
+    fill(out.superblock, second.superblock);
+    fill(out.streams, second.streams);
+    return out;
+}
+
 void default_to_latency(OptionText &text) {
     const trib_drive *drive = trib_drive_find(text.get("drive").c_str(), nullptr);
     if (!drive || text.has("latency"))
@@ -70,9 +85,9 @@ void default_to_latency(OptionText &text) {
 
 OptionText drive_options(const RegimeOptions &regime, const OptionText &drive,
                          const Survey &survey) {
-    check_percent("--cold", regime.cold_percent, 100);
-    check_percent("--fill", regime.fill_percent, 100.001);
-    if (regime.fill_percent <= 0)
+    check_percent("--cold", regime.cold(), 100);
+    check_percent("--fill", regime.fill(), 100.001);
+    if (regime.fill() <= 0)
         throw Failure(EXIT_USAGE,
                       "--fill 0 would need a drive without end; give a percentage above 0");
     OptionText text = drive;
@@ -91,7 +106,7 @@ OptionText drive_options(const RegimeOptions &regime, const OptionText &drive,
     choose("superblock", regime.superblock, SUPERBLOCK_DEFAULT);
     choose("streams", regime.streams, STREAMS_DEFAULT);
 
-    double cold_share = regime.cold_percent / 100;
+    double cold_share = regime.cold() / 100;
     double cold_bytes = static_cast<double>(survey.peak_live_bytes) * cold_share / (1 - cold_share);
     if (regime.capacity)
         text.set("capacity", *regime.capacity);

@@ -17,10 +17,20 @@
 namespace cli {
 
 struct RegimeOptions {
-    double fill_percent = 90; // live data at their peak, of the exported capacity
-    double cold_percent = 30; // cold files, of the live data at their peak
+    std::optional<double> fill_percent; // live data at their peak, of the exported capacity [90]
+    std::optional<double> cold_percent; // cold files, of the live data at their peak [30]
     std::optional<std::string> capacity, over_provisioning, superblock, streams;
+
+    double fill() const {
+        return fill_percent.value_or(90);
+    }
+    double cold() const {
+        return cold_percent.value_or(30);
+    }
 };
+
+// What `first` leaves open is taken from `second`.
+RegimeOptions regime_or(const RegimeOptions &first, const RegimeOptions &second);
 
 // Options of the drive: what the user said in `drive` and `set`, and for the rest a drive sized to
 // the trace. A preset or a capacity of the user's is left alone.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "experiment.h"
 #include "json.h"
 #include "option_text.h"
 #include "pool.h"
@@ -15,10 +16,23 @@ namespace cli {
 
 namespace {
 
-std::string pipeline_options(const ReplayOptions &options) {
+// An experiment brings its drive, sized to the work; what the user says of the drive wins.
+OptionText drive_text(const ReplayOptions &options, const Survey &survey) {
+    OptionText text;
+    if (!is_experiment(options.source.path)) {
+        text.merge(options.drive, "drive");
+        return text;
+    }
+    Experiment experiment = load_experiment(options.source.path);
+    text = experiment.drive;
+    text.merge(options.drive, "drive");
+    return drive_options(experiment.regime, text, survey);
+}
+
+std::string pipeline_options(const ReplayOptions &options, const Survey &survey) {
     OptionText text;
     text.merge(options.policy, "policy");
-    text.merge(options.drive, "drive");
+    text.merge(drive_text(options, survey).text());
     if (!options.gc.empty())
         text.set("gc", options.gc);
     for (const std::string &more : options.set)
@@ -85,7 +99,7 @@ void print_streams(const RunResult &run) {
 void print_summary(const ReplayOptions &options, const Survey &survey, const RunResult &run) {
     fmt::print("{}",
                wrapped("trace     ", fmt::format("{}: {} events, {} written to {} files",
-                                                 options.trace, grouped(run.events),
+                                                 options.source.path, grouped(run.events),
                                                  size_text(static_cast<double>(survey.host_bytes)),
                                                  grouped(survey.files))));
     fmt::print("policy    {}: {} signatures, {} re-clusterings\n", run.status.policy,
@@ -95,6 +109,8 @@ void print_summary(const ReplayOptions &options, const Survey &survey, const Run
     else
         fmt::print("drive     none: streams are decided, nothing is written\n");
     print_streams(run);
+    if (!survey.source_note.empty())
+        fmt::print("note: {}\n", survey.source_note);
     if (run.truncated)
         fmt::print("note: the trace is cut; replayed up to the cut\n");
     if (survey.dropped_events)
@@ -115,7 +131,7 @@ Json json_replay(const ReplayOptions &options, const Survey &survey, const RunPl
         json["drive"] = json_drive(drive);
         json["drive"]["gc"] = drive.gc;
     }
-    json["trace"] = json_trace(options.trace, survey);
+    json["trace"] = json_trace(options.source.path, survey);
     json["policy"] = run.status.policy;
     json["options"] = plan.options;
     add_run(json, run, survey.dictionary);
@@ -126,10 +142,10 @@ Json json_replay(const ReplayOptions &options, const Survey &survey, const RunPl
 
 void replay(const ReplayOptions &options) {
     RunPlan plan;
-    plan.trace = options.trace;
-    plan.truncated_ok = options.truncated_ok;
-    plan.options = pipeline_options(options);
-    Survey survey = survey_trace(options.trace, options.truncated_ok);
+    plan.source = options.source;
+    plan.dump = options.dump;
+    Survey survey = survey_source(options.source);
+    plan.options = pipeline_options(options, survey);
     plan.host_bytes = survey.host_bytes;
     plan.peak_live_bytes = survey.peak_live_bytes;
     RunResult run = run_one(plan);

@@ -6,13 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "source.h"
+
 namespace cli {
 
 struct ReplayOptions {
-    std::string trace, policy, drive, gc;
+    SourceSpec source;
+    std::string policy, drive, gc;
     std::vector<std::string> set; // "key=value,..." that win over everything else
-    bool truncated_ok = false;
     std::optional<std::string> json; // where to; "" = standard output
+    std::string dump;                // file for the drive's state; "" = none
 };
 
 void replay(const ReplayOptions &options); // throws Failure

@@ -12,7 +12,6 @@
 #include "drive_dump.h"
 #include "failure.h"
 #include "table.h"
-#include "trace_file.h"
 
 namespace cli {
 
@@ -144,7 +143,7 @@ double ratio(uint64_t flash, uint64_t host) {
 class Run {
   public:
     Run(const RunPlan &plan, RunMeter &meter)
-        : plan_(plan), meter_(meter), trace_(plan.trace, plan.truncated_ok) {
+        : plan_(plan), meter_(meter), source_(open_source(plan.source)) {
         trib_pipeline *pipeline = nullptr;
         trib_error error = {};
         int rc = trib_pipeline_open(&pipeline, plan.options.c_str(), false, &error);
@@ -172,7 +171,7 @@ class Run {
 
     const RunPlan &plan_;
     RunMeter &meter_;
-    TraceFile trace_;
+    std::unique_ptr<EventSource> source_;
     Pipeline pipeline_;
     std::unique_ptr<Ledger> ledger_;
     trib_drive_report opened_ = {}; // counters after prefill, before the first event
@@ -232,10 +231,10 @@ void Run::sample() {
 }
 
 void Run::feed() {
-    while (trace_.next() && !meter_.stop.load(std::memory_order_relaxed)) {
-        if (trace_.item().kind != TRIB_TRACE_EVENT)
+    while (source_->next() && !meter_.stop.load(std::memory_order_relaxed)) {
+        if (source_->item().kind != TRIB_TRACE_EVENT)
             continue;
-        process(trace_.item().event);
+        process(source_->item().event);
         if (result_.events % 4096 != 0)
             continue;
         meter_.done_bytes += host_bytes_ - metered_bytes_;
@@ -263,7 +262,7 @@ RunResult Run::finish() {
     feed();
     result_.wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    result_.truncated = trace_.was_truncated();
+    result_.truncated = source_->was_truncated();
     result_.prefilled_bytes = opened_.live_pages * TRIB_BLOCK_BYTES;
     if (result_.has_drive) {
         trib_pipeline_drive(pipeline_.get(), &result_.drive);

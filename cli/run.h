@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trace through one pipeline, and everything that tables, JSON and reports need of it. A run
-// owns its reader and its pipeline, so runs are independent of each other and may go side by side
-// on several threads.
+// One source of events through one pipeline, and everything that tables, JSON and reports need of
+// it. A run owns its source and its pipeline, so runs are independent of each other and may go side
+// by side on several threads.
 #pragma once
 
 #include <atomic>
@@ -13,20 +13,20 @@
 #include <tributary/pipeline.h>
 
 #include "histogram.h"
+#include "source.h"
 
 namespace cli {
 
 struct RunPlan {
-    std::string trace;
-    bool truncated_ok = false;
+    SourceSpec source;
     std::string options; // of the pipeline
-    std::string dump;    // where the drive's state goes at the end; "" = nowhere
     // As the survey found. Host bytes place the samples; the peak says how large a full drive
     // should have been.
     uint64_t host_bytes = 0, peak_live_bytes = 0;
     // When each block written dies (foretell.h), for policies that need the future; shared by runs
     // of the same work on the same address space.
     std::shared_ptr<const std::vector<uint32_t>> deaths = {};
+    std::string dump = {}; // file for the drive's state at the end; "" = none
 };
 
 // What went into one stream, or came from one key of the attribute table. Bytes.

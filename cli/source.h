@@ -26,9 +26,7 @@ class EventSource {
     // False at the end. Throws Failure: corrupt or cut data, too many malformed lines.
     virtual bool next() = 0;
     // Valid until the next call. Kinds besides EVENT come from our traces only.
-    const trib_trace_item &item() const {
-        return item_;
-    }
+    virtual const trib_trace_item &item() const = 0;
     // For progress, in whatever unit the source has; size 0 = unknown.
     virtual uint64_t position_bytes() const = 0;
     virtual uint64_t size_bytes() const = 0;
@@ -39,9 +37,6 @@ class EventSource {
     virtual std::string note() const {
         return "";
     }
-
-  protected:
-    trib_trace_item item_ = {};
 };
 
 // Throws Failure: not there, unknown format, neither a trace nor an experiment.

@@ -109,13 +109,13 @@ static void count_write(Survey &survey, const trib_event &event) {
         survey.named_bytes += event.length_bytes;
 }
 
-Survey survey_trace(const std::string &path, bool truncated_ok) {
+Survey survey_source(const SourceSpec &source) {
     Survey survey;
     LiveBlocks live;
-    TraceFile trace(path, truncated_ok);
+    std::unique_ptr<EventSource> events = open_source(source);
     Progress progress("reading");
-    while (trace.next()) {
-        const trib_trace_item &item = trace.item();
+    while (events->next()) {
+        const trib_trace_item &item = events->item();
         survey.dictionary.learn(item);
         if (item.kind == TRIB_TRACE_GAP) {
             survey.dropped_events += item.gap_events;
@@ -128,12 +128,13 @@ Survey survey_trace(const std::string &path, bool truncated_ok) {
         check_range(item.event, survey.events);
         live.apply(item.event);
         if (survey.events % 4096 == 0)
-            progress.show(trace.position_bytes(), trace.size_bytes());
+            progress.show(events->position_bytes(), events->size_bytes());
     }
     survey.files = live.files();
     survey.peak_live_bytes = live.peak_bytes();
     survey.address_end_bytes = live.address_end_bytes();
-    survey.truncated = trace.was_truncated();
+    survey.truncated = events->was_truncated();
+    survey.source_note = events->note();
     return survey;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first pass over a trace: how much is written and how much is alive at once, so that the drive
+// A first pass over a source: how much is written and how much is alive at once, so that the drive
 // can be sized to the work. One owner.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "source.h"
 #include "trace_file.h"
 
 namespace cli {
@@ -56,10 +57,11 @@ struct Survey {
     // already.
     uint64_t signature_bytes = 0, hint_bytes = 0, level_bytes = 0, named_bytes = 0;
     bool truncated = false;
+    std::string source_note; // of the source, once read; "" = nothing to say
     Dictionary dictionary;
 };
 
-// Throws Failure as TraceFile does.
-Survey survey_trace(const std::string &path, bool truncated_ok);
+// Throws Failure as the source does.
+Survey survey_source(const SourceSpec &source);
 
 } // namespace cli

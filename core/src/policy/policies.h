@@ -14,6 +14,11 @@ extern const struct trib_policy trib_policy_rocksdb_hints;
 extern const struct trib_policy trib_policy_pcstream;
 extern const struct trib_policy trib_policy_autostream_sfr;
 extern const struct trib_policy trib_policy_autostream_mq;
+extern const struct trib_policy trib_policy_vstream;
+extern const struct trib_policy trib_policy_dstream;
+extern const struct trib_policy trib_policy_fios;
+extern const struct trib_policy trib_policy_ofios;
+extern const struct trib_policy trib_policy_equal_partition;
 extern const struct trib_policy trib_policy_sepbit;
 extern const struct trib_policy trib_policy_oracle;
 

@@ -64,10 +64,11 @@ static struct trib_flash_config config_of(struct input *in, struct run *r) {
     c.logical_pages = (uint64_t)full * c.superblock_pages - next(in) % c.superblock_pages;
     c.over_provisioning = (1 + next(in) % 50) / 100.0;
     c.streams = next(in) % 20;
-    c.gc = (enum trib_gc_destination)(next(in) % 6);
+    c.gc = (enum trib_gc_destination)(next(in) % 8);
     c.victim = (enum trib_victim)(next(in) % 5);
     c.victim_choices = 1 + next(in) % 8;
     c.internal_streams = 1 + next(in) % 8;
+    c.substream_pages = c.superblock_pages / 3;
     c.gc_free_low = next(in) % 8;
     c.seed = next(in);
     uint8_t flags = next(in);

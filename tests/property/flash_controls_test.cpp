@@ -55,6 +55,7 @@ static trib_flash_config control(trib_gc_destination gc, trib_victim victim) {
     c.gc = gc;
     c.victim = victim;
     c.internal_streams = 2;
+    c.substream_pages = 24; // of 64, as 384 of a superblock of 1,024
     c.relocate = first_internal;
     return c;
 }
@@ -102,7 +103,8 @@ static double files_waf(const trib_flash_config &c, const std::vector<uint16_t> 
 }
 
 TEST_CASE("at half utilisation every assignment of streams costs the same: nothing") {
-    for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN})
+    for (auto gc :
+         {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN})
         for (auto labels : {std::vector<uint16_t>{0, 0, 0}, {1, 2, 3}, {1, 1, 2}}) {
             CAPTURE(gc, labels);
             CHECK(files_waf(control(gc, TRIB_VICTIM_GREEDY), labels, 0.5) < 1.01);

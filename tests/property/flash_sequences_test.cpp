@@ -11,7 +11,8 @@
 #include "support/flash_drive.hpp"
 
 static const trib_gc_destination DESTINATIONS[] = {
-    TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_PSTREAM, TRIB_GC_CLASS, TRIB_GC_PRESERVE};
+    TRIB_GC_SAME,  TRIB_GC_SHARED,   TRIB_GC_TWIN,      TRIB_GC_PSTREAM,
+    TRIB_GC_CLASS, TRIB_GC_PRESERVE, TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN};
 static const trib_victim VICTIMS[] = {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEFIT,
                                       TRIB_VICTIM_FIFO, TRIB_VICTIM_D_CHOICES,
                                       TRIB_VICTIM_SPARE_QUOTA};
@@ -48,6 +49,7 @@ static trib_flash_config combination(trib_gc_destination gc, trib_victim victim,
     c.gc = gc;
     c.victim = victim;
     c.internal_streams = 4;
+    c.substream_pages = 1;
     c.relocate = Relocator::relocate;
     c.gc_arg = relocator;
     return c;
@@ -118,7 +120,8 @@ TEST_CASE("a full drive never wedges at the smallest geometry that opens") {
 TEST_CASE(
     "nor between 1 and 50 percent of over-provisioning, with more streams than spare superblocks") {
     for (double over_provisioning : {0.01, 0.02, 0.05, 0.10, 0.25, 0.50})
-        for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_PRESERVE}) {
+        for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_PRESERVE,
+                        TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN}) {
             auto c = flash::config(300 * 16, over_provisioning, 16);
             c.streams = 16;
             c.gc = gc;

@@ -13,18 +13,25 @@
 #include "drive/store.h"
 #include "flash/flash.h"
 
-#define GC_CHOICES      "same|shared|twin|pstream|class|preserve"
+#define GC_CHOICES      "same|shared|twin|pstream|class|preserve|substream|chain"
 #define VICTIM_CHOICES  "greedy|cost-benefit|fifo|d-choices|spare-quota"
 #define NOT_GIVEN       (-1)
 #define FILL_STEP_PAGES (1u << 20)
 
-enum internal_choice { INTERNAL_AUTO = 0, INTERNAL_OFF = 1, INTERNAL_TWIN = 2 };
+enum internal_choice {
+    INTERNAL_AUTO = 0,
+    INTERNAL_OFF = 1,
+    INTERNAL_TWIN = 2,
+    INTERNAL_SUBSTREAM = 3,
+    INTERNAL_CHAIN = 4,
+};
 
 struct settings {
     int preset, gc, internal, victim;
     uint64_t capacity_bytes, superblock_bytes, seed;
     double over_provisioning_percent, cold_percent;
     uint32_t device_streams, internal_streams, victim_choices;
+    uint32_t substream_pages;
     bool births, latency;
     struct trib_flash_latency timing;
     char data[TRIB_OPTION_TEXT_MAX];
@@ -58,8 +65,11 @@ static const struct trib_option_spec options[] = {
     {.key = "gc", .type = TRIB_OPTION_ENUM, .offset = FIELD(gc), .choices = GC_CHOICES,
      .help = "where garbage collection puts survivors [same, or twin with internal streams]"},
     {.key = "internal", .type = TRIB_OPTION_ENUM, .offset = FIELD(internal), .fallback = "auto",
-     .choices = "auto|off|twin",
-     .help = "internal streams (FAST'19 section 4); auto: as the policy wants"},
+     .choices = "auto|off|twin|substream|chain",
+     .help = "internal streams (twin: FAST'19; the rest: HotStorage'18); auto: as the policy wants"},
+    {.key = "substream_pages", .type = TRIB_OPTION_U32, .offset = FIELD(substream_pages),
+     .fallback = "384", .maximum = 16777215,
+     .help = "internal=substream begins at a victim with more valid pages than this"},
     {.key = "internal_streams", .type = TRIB_OPTION_U32, .offset = FIELD(internal_streams),
      .minimum = 1, .maximum = 255, .help = "for gc=pstream and class [streams + 1]"},
     {.key = "victim", .type = TRIB_OPTION_ENUM, .offset = FIELD(victim), .fallback = "greedy",
@@ -123,14 +133,34 @@ static int take_options(struct settings *out, struct trib_options *given,
     return code;
 }
 
+/* The destination that `internal` alone asks for. */
+static int gc_of_internal(int internal, bool policy_wants_twins) {
+    switch ((enum internal_choice)internal) {
+    case INTERNAL_SUBSTREAM:
+        return TRIB_GC_SUBSTREAM;
+    case INTERNAL_CHAIN:
+        return TRIB_GC_CHAIN;
+    case INTERNAL_TWIN:
+        return TRIB_GC_TWIN;
+    case INTERNAL_AUTO:
+        return policy_wants_twins ? TRIB_GC_TWIN : TRIB_GC_SAME;
+    case INTERNAL_OFF:
+        break;
+    }
+    return TRIB_GC_SAME;
+}
+
+static bool has_internal_streams(int gc) {
+    return gc == TRIB_GC_TWIN || gc == TRIB_GC_SUBSTREAM || gc == TRIB_GC_CHAIN;
+}
+
 static int choose_gc(const struct settings *s, const struct trib_drive_env *env,
                      struct trib_error *error) {
-    bool twins =
-        s->internal == INTERNAL_TWIN || (s->internal == INTERNAL_AUTO && env->wants_internal);
+    int implied = gc_of_internal(s->internal, env->wants_internal);
     if (s->gc == NOT_GIVEN)
-        return twins ? TRIB_GC_TWIN : TRIB_GC_SAME;
-    if ((s->internal == INTERNAL_TWIN && s->gc != TRIB_GC_TWIN) ||
-        (s->internal == INTERNAL_OFF && s->gc == TRIB_GC_TWIN))
+        return implied;
+    if ((s->internal >= INTERNAL_TWIN && s->gc != implied) ||
+        (s->internal == INTERNAL_OFF && has_internal_streams(s->gc)))
         return trib_fail(error, -EINVAL,
                          "options 'gc' and 'internal' contradict each other; give one of them");
     if ((s->gc == TRIB_GC_PSTREAM || s->gc == TRIB_GC_CLASS) && !env->relocate)
@@ -167,6 +197,7 @@ static int configure(struct trib_flash_config *out, const struct settings *s,
         .internal_streams = s->internal_streams ? s->internal_streams : streams + 1,
         .gc = (enum trib_gc_destination)gc,
         .victim = (enum trib_victim)s->victim,
+        .substream_pages = s->substream_pages,
         .victim_choices = s->victim_choices,
         .seed = s->seed,
         .keep_births = s->births,

@@ -99,7 +99,7 @@ static int check_states(const struct trib_flash *f, struct trib_error *error) {
             "%u free, %u open (%u by stream), %u closed superblocks, counted as %u, %u, %u",
             free_count, open_count, owned, closed_count, f->free_count, f->open_count,
             f->closed_count);
-    if (free_count < f->free_low - 1 && f->config.gc < TRIB_GC_PSTREAM)
+    if (free_count < f->free_low - 1 && !flash_asks(f))
         return trib_fail(error, -EBADMSG, "%u free superblocks, fewer than the reserve of %u",
                          free_count, f->free_low - 1);
     if (free_count < 1 || open_count > f->open_max)
@@ -153,6 +153,24 @@ static int check_counters(const struct trib_flash *f, struct trib_error *error) 
     return 0;
 }
 
+/* A substream belongs to one stream and never to the host. */
+static int check_substreams(const struct trib_flash *f, struct trib_error *error) {
+    uint32_t given = 0, owned = 0;
+    for (uint32_t c = 0; c < f->classes; c++) {
+        const struct flash_stream *s = &f->streams[c];
+        given += s->is_substream;
+        owned += s->substream != 0;
+        if (s->is_substream && (c == 0 || s->is_named || s->traffic.host_pages > 0))
+            return trib_fail(error, -EBADMSG, "substream %u is the host's, too", c);
+        if (s->substream && !f->streams[s->substream].is_substream)
+            return trib_fail(error, -EBADMSG, "the survivors of stream %u go to stream %u", c,
+                             s->substream);
+    }
+    if (given != owned)
+        return trib_fail(error, -EBADMSG, "%u substreams of %u streams", given, owned);
+    return 0;
+}
+
 static int check_all(const struct trib_flash *f, uint32_t *counts, struct trib_error *error) {
     int rc = check_states(f, error);
     rc = rc ? rc : check_map(f, counts, error);
@@ -162,6 +180,7 @@ static int check_all(const struct trib_flash *f, uint32_t *counts, struct trib_e
         counts[i] = 0;
     rc = rc ? rc : check_lists(f, counts, error);
     rc = rc ? rc : check_groups(f, error);
+    rc = rc ? rc : check_substreams(f, error);
     return rc ? rc : check_counters(f, error);
 }
 

@@ -9,7 +9,8 @@
 #define DUMP_VERSION 1
 
 static const char *gc_name(enum trib_gc_destination gc) {
-    static const char *const names[] = {"same", "shared", "twin", "pstream", "class", "preserve"};
+    static const char *const names[] = {"same",  "shared",   "twin",      "pstream",
+                                        "class", "preserve", "substream", "chain"};
     return names[gc];
 }
 
@@ -60,11 +61,14 @@ static void dump_streams(const struct trib_flash *f, FILE *out) {
                                    *then = &f->streams[c].traffic_at_reset;
         fprintf(out,
                 "%s\n  {\"stream\":%u,\"internal\":%s,\"host_pages\":%" PRIu64
-                ",\"gc_pages_out\":%" PRIu64 ",\"gc_pages_in\":%" PRIu64 "}",
+                ",\"gc_pages_out\":%" PRIu64 ",\"gc_pages_in\":%" PRIu64,
                 c ? "," : "", flash_class_number(f, c),
                 flash_class_is_internal(f, c) ? "true" : "false",
                 now->host_pages - then->host_pages, now->gc_pages_out - then->gc_pages_out,
                 now->gc_pages_in - then->gc_pages_in);
+        if (f->streams[c].substream)
+            fprintf(out, ",\"substream\":%u", f->streams[c].substream);
+        fputc('}', out);
     }
     fputs("],\n", out);
 }

@@ -14,7 +14,7 @@ static bool in_range(const struct trib_flash *f, uint64_t lba, uint64_t pages) {
 
 static uint32_t host_class(struct trib_flash *f, uint16_t stream, uint32_t pages) {
     if (TRIB_LIKELY(stream < f->external_streams))
-        return stream;
+        return f->hands_out_numbers ? flash_substream_name(f, stream, pages) : stream;
     f->counters.remapped_writes += pages;
     return 0;
 }
@@ -84,7 +84,7 @@ static void write_command(struct trib_flash *f, uint32_t lba, uint32_t pages, ui
  * processor overlap the misses of several calls. */
 static inline bool write_one(struct trib_flash *f, uint32_t lba, uint16_t stream) {
     struct flash_stream *s = &f->streams[stream];
-    if (TRIB_UNLIKELY(stream >= f->external_streams || f->keeps_records || !flash_is_open(s)))
+    if (TRIB_UNLIKELY(stream >= f->external_streams || f->is_slow || !flash_is_open(s)))
         return false;
     write_part(f, s, stream, lba, 1);
     return true;

@@ -28,6 +28,13 @@ enum trib_gc_destination {
     TRIB_GC_CLASS = 4,    /* internal stream named by the callback (SepBIT) */
     TRIB_GC_PRESERVE = 5, /* own stream, a superblock of its own for survivors that keeps the
                              external number (FIOS) */
+    /* The highest stream number that the host has not named and nobody has been given. Where none
+     * is left survivors stay; a host that names one later gets S0, counted as remapped.
+     * HotStorage'18, as its emulator does it: */
+    TRIB_GC_SUBSTREAM = 6, /* PCStream: a stream of the host but S0, when a victim first has more
+                              than substream_pages; the substream's survivors stay in it */
+    TRIB_GC_CHAIN = 7,     /* Baseline+ and AutoStream+: every stream, at its first survivor: S0 ->
+                              substream -> substream of that -> ... */
 };
 
 enum trib_victim {
@@ -71,7 +78,8 @@ struct trib_flash_config {
         internal_streams; /* for PSTREAM and CLASS, 1..255; TWIN and PRESERVE use streams + 1 */
     enum trib_gc_destination gc;
     enum trib_victim victim;
-    uint32_t victim_choices; /* d of D_CHOICES, 1..64 */
+    uint32_t substream_pages; /* for SUBSTREAM, below superblock_pages */
+    uint32_t victim_choices;  /* d of D_CHOICES, 1..64 */
     uint32_t gc_free_low; /* collect while free superblocks < this; 0 = 2, the smallest number that
                              cannot wedge */
     uint64_t seed;

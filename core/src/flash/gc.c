@@ -14,16 +14,14 @@ uint32_t flash_destination(const struct trib_flash *f, uint32_t class) {
     case TRIB_GC_TWIN: /* no chaining: survivors of a twin stay in it */
     case TRIB_GC_PRESERVE:
         return internal ? class : class + f->external_streams;
+    case TRIB_GC_SUBSTREAM:
+    case TRIB_GC_CHAIN:
+        return f->streams[class].substream ? f->streams[class].substream : class;
     case TRIB_GC_PSTREAM:
     case TRIB_GC_CLASS:
         break;
     }
     return FLASH_ASK;
-}
-
-uint32_t flash_group(const struct trib_flash *f, uint32_t class) {
-    bool paired = f->config.gc == TRIB_GC_TWIN || f->config.gc == TRIB_GC_PRESERVE;
-    return paired && class >= f->external_streams ? class - f->external_streams : class;
 }
 
 bool flash_class_is_internal(const struct trib_flash *f, uint32_t class) {
@@ -86,8 +84,8 @@ static uint32_t move_together(struct trib_flash *f, uint32_t victim, uint32_t cl
 static uint32_t ask(struct trib_flash *f, uint32_t page, uint32_t lba, uint32_t victim_class) {
     const struct trib_flash_config *c = &f->config;
     uint16_t internal =
-        c->relocate(c->gc_arg, lba, f->page_streams[page],
-                    flash_class_number(f, victim_class), flash_class_is_internal(f, victim_class));
+        c->relocate(c->gc_arg, lba, f->page_streams[page], flash_class_number(f, victim_class),
+                    flash_class_is_internal(f, victim_class));
     if (internal >= c->internal_streams) {
         f->counters.remapped_writes++;
         internal = 0;
@@ -122,6 +120,8 @@ void flash_collect(struct trib_flash *f) {
     uint32_t victim = flash_victims_take(f);
     uint32_t valid = f->keys[victim] & ~FLASH_NOT_CLOSED;
     uint32_t class = f->superblock_class[victim];
+    if (f->hands_out_numbers && valid > 0)
+        flash_substream_consider(f, class, valid);
     uint32_t destination = flash_destination(f, class);
     uint32_t moved = 0;
     if (valid > 0)

@@ -54,6 +54,9 @@ struct flash_stream {
     uint32_t idle_next;  /* `next` when last looked at, */
     uint64_t idle_since; /* and host_clock when it was first seen there */
     uint64_t opened;     /* sequence number */
+    uint16_t group;      /* classes whose data mix by collection are one group (spare quotas) */
+    uint16_t substream;  /* class of its survivors; 0: none was given. SUBSTREAM and CHAIN only */
+    bool is_substream, is_named; /* never both; named: by the host */
     struct flash_traffic traffic, traffic_at_reset;
 };
 
@@ -81,6 +84,8 @@ struct trib_flash {
     uint32_t *births;              /* per logical page: host_clock when written; keep_births only */
     struct flash_latency *latency; /* NULL: off */
     bool keeps_records;            /* any of the last three */
+    bool hands_out_numbers;        /* gc SUBSTREAM and CHAIN */
+    bool is_slow;                  /* either: no shortcut for single pages */
 
     uint32_t superblock_pages, superblocks, groups;
     uint32_t external_streams, classes; /* S0 counts as one */
@@ -177,11 +182,14 @@ void flash_collect(struct trib_flash *f);
 #define FLASH_ASK UINT32_MAX
 /* Class of the survivors of a victim of `class`; FLASH_ASK if it is decided page by page. */
 uint32_t flash_destination(const struct trib_flash *f, uint32_t class);
-/* Data group of a class: classes whose data mix by collection are one (spare quotas). */
-uint32_t flash_group(const struct trib_flash *f, uint32_t class);
 bool flash_class_is_internal(const struct trib_flash *f, uint32_t class);
 /* Number that users know the class by. */
 uint16_t flash_class_number(const struct trib_flash *f, uint32_t class);
+
+/* substream.c. Before `valid` survivors of a victim of `class` move: does it get a substream? */
+void flash_substream_consider(struct trib_flash *f, uint32_t class, uint32_t valid);
+/* Class for a host that names `stream`, which is a substream's by now or the host's from now on. */
+uint32_t flash_substream_name(struct trib_flash *f, uint16_t stream, uint32_t pages);
 
 /* victim.c: the index of closed superblocks. */
 int flash_victims_open(struct trib_flash *f);

@@ -19,7 +19,7 @@
 
 static int check_streams(const struct trib_flash_config *c, struct trib_error *error) {
     bool asks = c->gc == TRIB_GC_PSTREAM || c->gc == TRIB_GC_CLASS;
-    if (c->gc < TRIB_GC_SAME || c->gc > TRIB_GC_PRESERVE)
+    if (c->gc < TRIB_GC_SAME || c->gc > TRIB_GC_CHAIN)
         return trib_fail(error, -EINVAL, "unknown gc destination %d", (int)c->gc);
     if (c->victim < TRIB_VICTIM_GREEDY || c->victim > TRIB_VICTIM_SPARE_QUOTA)
         return trib_fail(error, -EINVAL, "unknown victim selection %d", (int)c->victim);
@@ -33,6 +33,11 @@ static int check_streams(const struct trib_flash_config *c, struct trib_error *e
     if (asks && !c->relocate)
         return trib_fail(error, -EINVAL,
                          "gc destinations pstream and class need a policy that relocates pages");
+    if (c->gc == TRIB_GC_SUBSTREAM && c->substream_pages >= c->superblock_pages)
+        return trib_fail(error, -EINVAL,
+                         "a superblock of %u pages never has more than substream_pages=%u valid "
+                         "ones, so no stream would get a substream",
+                         c->superblock_pages, c->substream_pages);
     if (c->victim == TRIB_VICTIM_D_CHOICES &&
         (c->victim_choices < 1 || c->victim_choices > VICTIM_CHOICES_MAX))
         return trib_fail(error, -EINVAL, "d-choices needs 1..%u choices, not %u",
@@ -101,6 +106,8 @@ static int check_geometry(struct trib_flash *f, struct trib_error *error) {
 static uint32_t internal_streams(const struct trib_flash_config *c) {
     switch (c->gc) {
     case TRIB_GC_SAME:
+    case TRIB_GC_SUBSTREAM:
+    case TRIB_GC_CHAIN:
         return 0;
     case TRIB_GC_SHARED:
         return 1;
@@ -112,6 +119,13 @@ static uint32_t internal_streams(const struct trib_flash_config *c) {
         break;
     }
     return c->internal_streams;
+}
+
+static void group_classes(struct trib_flash *f) {
+    bool paired = f->config.gc == TRIB_GC_TWIN || f->config.gc == TRIB_GC_PRESERVE;
+    for (uint32_t c = 0; c < f->classes; c++)
+        f->streams[c].group =
+            (uint16_t)(paired && c >= f->external_streams ? c - f->external_streams : c);
 }
 
 static int build(struct trib_flash *f, const struct trib_flash_config *config,
@@ -135,7 +149,10 @@ static int build(struct trib_flash *f, const struct trib_flash_config *config,
         return trib_fail(error, -ENOMEM,
                          "no memory for the tables of a drive of %llu physical pages",
                          (unsigned long long)f->physical_pages);
+    group_classes(f);
     f->keeps_records = f->page_streams || f->births || f->latency;
+    f->hands_out_numbers = config->gc == TRIB_GC_SUBSTREAM || config->gc == TRIB_GC_CHAIN;
+    f->is_slow = f->keeps_records || f->hands_out_numbers;
     return 0;
 }
 

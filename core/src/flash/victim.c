@@ -29,7 +29,7 @@ struct quota_group {
 struct flash_quota {
     uint64_t window_start; /* host_clock */
     bool rates_known;
-    struct quota_group groups[]; /* per class; see flash_group */
+    struct quota_group groups[]; /* per class; see flash_stream.group */
 };
 
 static bool older(const struct trib_flash *f, uint32_t a, uint32_t b) {
@@ -113,14 +113,14 @@ static void quota_survey(const struct trib_flash *f, struct flash_quota *q) {
     for (uint32_t c = 0; c < f->classes; c++) {
         const struct flash_stream *s = &f->streams[c];
         if (flash_is_open(s)) { /* its unwritten pages are spare space, too */
-            q->groups[flash_group(f, c)].physical_pages += f->superblock_pages;
-            q->groups[flash_group(f, c)].valid_pages += flash_valid_pages(f, s->superblock);
+            q->groups[f->streams[c].group].physical_pages += f->superblock_pages;
+            q->groups[f->streams[c].group].valid_pages += flash_valid_pages(f, s->superblock);
         }
     }
     for (uint32_t i = 0; i < f->superblocks; i++) {
         if (!flash_is_closed(f, i))
             continue;
-        struct quota_group *group = &q->groups[flash_group(f, f->superblock_class[i])];
+        struct quota_group *group = &q->groups[f->streams[f->superblock_class[i]].group];
         group->physical_pages += f->superblock_pages;
         group->valid_pages += f->keys[i];
         if (group->emptiest == FLASH_NO_SUPERBLOCK || emptier(f, i, group->emptiest))
@@ -137,7 +137,7 @@ static void quota_rates(const struct trib_flash *f, struct flash_quota *q) {
         int64_t arrived = 0;
         for (uint32_t c = 0; c < f->classes; c++) {
             const struct flash_traffic *t = &f->streams[c].traffic;
-            if (flash_group(f, c) == g)
+            if (f->streams[c].group == g)
                 arrived += (int64_t)(t->host_pages + t->gc_pages_in - t->gc_pages_out);
         }
         int64_t deaths = arrived - (int64_t)group->valid_pages;

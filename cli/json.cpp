@@ -164,7 +164,10 @@ static Failure write_failure(const std::string &path, const std::string &file) {
 }
 
 void write_json(const Json &json, const std::string &path) {
-    std::string text = dumped(json);
+    write_text(dumped(json), path);
+}
+
+void write_text(const std::string &text, const std::string &path) {
     if (path.empty() || path == "-") {
         if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
             std::fflush(stdout) != 0)

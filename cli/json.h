@@ -29,5 +29,6 @@ const char *cause_name(uint8_t cause);     // "unlink", ...; "none"
 
 // To a file (replaced in one step) or, for "" and "-", to standard output. Throws Failure.
 void write_json(const Json &json, const std::string &path);
+void write_text(const std::string &text, const std::string &path); // the same
 
 } // namespace cli

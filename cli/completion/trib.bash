@@ -18,7 +18,7 @@ _trib() {
     done
 
     case $prev in
-    --trace | --json)
+    --trace | --json | --dump)
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
@@ -41,7 +41,7 @@ _trib() {
         COMPREPLY=($(compgen -W "replay compare inspect drive policies options version --help" -- "$cur"))
         ;;
     replay)
-        COMPREPLY=($(compgen -W "--trace --policy --drive --gc --set --truncated-ok --json --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "--trace --policy --drive --gc --set --truncated-ok --dump --json --help" -- "$cur"))
         ;;
     compare)
         COMPREPLY=($(compgen -W "--trace --policy --drive --gc --fill --cold --capacity --op --superblock --streams

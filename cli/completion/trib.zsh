@@ -37,7 +37,8 @@ _trib() {
     replay)
         _arguments '--trace[trace to replay]:trace:_files' '--policy[policy]:policy:_trib_policies' \
             '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:(same shared twin)' \
-            '*--set[more options]:key=value' '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files'
+            '*--set[more options]:key=value' '--truncated-ok[replay up to the cut]' \
+            '--dump[state of the drive as JSON]:file:_files' '--json=-[JSON]::file:_files'
         ;;
     compare)
         _arguments '--trace[trace to replay]:trace:_files' '*--policy[policy]:policy:_trib_policies' \

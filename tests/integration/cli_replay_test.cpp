@@ -237,6 +237,41 @@ TEST_CASE("wrong usage: exit 2, and the sentence lists what is valid") {
     check_refusal(trib({"record"}), 2);
 }
 
+TEST_CASE("the drive's state at the end adds up to the figures of the replay") {
+    Folder folder;
+    write_trace(folder.file("t"), 100 * MIB);
+    const std::string dump = folder.file("dump.json");
+    // So many streams on so few spare superblocks that some must share one.
+    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "manual",
+                                  "--drive", "emulated,capacity=24M,op=5,superblock=256K", "--gc",
+                                  "twin", "--dump", dump, "--json"});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    const Json replayed = outcome.json(), drive = Json::parse(read_file(dump));
+    CHECK(drive["format"] == "tributary-drive-dump");
+    CHECK(drive["geometry"]["gc"] == "twin");
+    const Json &counters = drive["counters"];
+    for (const char *same : {"host_pages", "gc_pages", "erases"})
+        CHECK(counters[same] == replayed[same]);
+    CHECK(counters["shared_pages"].get<uint64_t>() > 0);
+    for (const char *there : {"misplaced_pages", "early_closes"})
+        CHECK(counters[there].is_number_unsigned());
+    uint64_t valid = 0;
+    for (const Json &superblock : drive["superblocks"])
+        valid += superblock.value("valid", uint64_t{0});
+    CHECK(valid == counters["mapped_pages"]);
+    CHECK(drive["superblocks"].size() == drive["geometry"]["superblocks"]);
+
+    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", "none",
+                        "--dump", dump}),
+                  2);
+    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--dump", "-"}),
+                  2);
+    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE,
+                        "--dump", folder.file("no/such/folder")}),
+                  1);
+}
+
 TEST_CASE("without a drive a replay only learns") {
     Folder folder;
     write_trace(folder.file("t"), 20 * MIB);

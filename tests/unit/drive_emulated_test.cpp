@@ -59,6 +59,10 @@ TEST_CASE("presets are in the order of the option's choices, and their numbers a
         names += (names.empty() ? "" : "|") + std::string(preset.name);
         REQUIRE(preset.capacity_bytes % TRIB_BLOCK_BYTES == 0);
         REQUIRE(preset.superblock_bytes % TRIB_BLOCK_BYTES == 0);
+        const auto &nand = preset.latency;
+        REQUIRE(preset.superblock_bytes / TRIB_BLOCK_BYTES %
+                    (nand.channels * nand.dies_per_channel * nand.pages_per_program) ==
+                0); // each die's block is a whole number of programs
         REQUIRE(strlen(preset.summary) > 0);
     }
     REQUIRE(names == TRIB_PRESET_CHOICES);
@@ -166,6 +170,21 @@ TEST_CASE("a fuller drive copies more") {
     }
     REQUIRE(waf[0] < 1.4);
     REQUIRE(waf[1] > 1.5 * waf[0]);
+}
+
+TEST_CASE("superblocks kept free are superblocks taken from the spare ones") {
+    REQUIRE(Opened("preset=small,gc_free_low=1").code == -EINVAL);
+    REQUIRE(Opened("preset=small,gc_free_low=1000").says("too few"));
+    double waf[2];
+    for (int i = 0; i < 2; i++) {
+        Opened d(i ? "preset=small,gc_free_low=20" : "preset=small"); // of 36 spare ones
+        REQUIRE(d.code == 0);
+        trib_test::Random random(1);
+        for (int n = 0; n < 100000; n++)
+            d.drive->write(d.self, random.below(d.description.usable_blocks), 1, 0, nullptr);
+        waf[i] = d.stats().waf;
+    }
+    REQUIRE(waf[1] > 1.2 * waf[0]);
 }
 
 TEST_CASE("virtual time passes only when asked for, and faster with fewer channels") {

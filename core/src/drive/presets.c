@@ -22,7 +22,8 @@ const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
         .over_provisioning_percent = 7,
         .superblock_bytes = 4 * MIB,
         .streams = 16,
-        .latency = {.channels = 4, .dies_per_channel = 4, .pages_per_program = 24, VSTREAM_TIMING},
+        /* Blocks of 256 KiB: no whole number of vStream's programs of 24 pages. */
+        .latency = {.channels = 4, .dies_per_channel = 4, .pages_per_program = 16, VSTREAM_TIMING},
     },
     {
         .name = "small",
@@ -49,14 +50,15 @@ const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
     {
         /* Drive of PCStream, FAST'19 section 6.1: Samsung PM963 480 GB, 8 streams and the default
          * one. Inner geometry is not published: 512 GiB of flash (14.5 % over 937,703,088 sectors)
-         * in superblocks of 512 MiB over 64 dies assumed. */
+         * in superblocks of 512 MiB over 64 dies assumed, programmed 16 pages at a time, which
+         * divide a block of 8 MiB (24 do not). */
         .name = "pm963",
         .summary = "PCStream's drive (FAST'19): 480 GB, 8 streams; needs 1 GB of memory",
         .capacity_bytes = 937703088ull / 8 * PAGE,
         .over_provisioning_percent = 14.5,
         .superblock_bytes = 512 * MIB,
         .streams = 8,
-        .latency = {.channels = 8, .dies_per_channel = 8, .pages_per_program = 24, VSTREAM_TIMING},
+        .latency = {.channels = 8, .dies_per_channel = 8, .pages_per_program = 16, VSTREAM_TIMING},
     },
     {
         /* vStream-FTL, TCE'21 section V.A: 4 channels x 4 chips x 2 dies x 2 planes x 360 blocks x

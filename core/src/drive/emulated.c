@@ -30,7 +30,7 @@ struct settings {
     int preset, gc, internal, victim;
     uint64_t capacity_bytes, superblock_bytes, seed;
     double over_provisioning_percent, cold_percent;
-    uint32_t device_streams, internal_streams, victim_choices;
+    uint32_t device_streams, internal_streams, victim_choices, gc_free_low;
     uint32_t substream_pages;
     bool births, latency;
     struct trib_flash_latency timing;
@@ -76,6 +76,8 @@ static const struct trib_option_spec options[] = {
      .choices = VICTIM_CHOICES, .help = "which superblock is collected"},
     {.key = "choices", .type = TRIB_OPTION_U32, .offset = FIELD(victim_choices), .fallback = "10",
      .minimum = 2, .maximum = 64, .help = "d of victim=d-choices"},
+    {.key = "gc_free_low", .type = TRIB_OPTION_U32, .offset = FIELD(gc_free_low), .fallback = "2",
+     .minimum = 2, .maximum = 65536, .help = "collects while fewer superblocks than this are free"},
     {.key = "cold", .type = TRIB_OPTION_PERCENT, .offset = FIELD(cold_percent), .fallback = "0",
      .minimum = 0, .maximum = 99,
      .help = "percent of the capacity filled at open with data that never die"},
@@ -199,6 +201,7 @@ static int configure(struct trib_flash_config *out, const struct settings *s,
         .victim = (enum trib_victim)s->victim,
         .substream_pages = s->substream_pages,
         .victim_choices = s->victim_choices,
+        .gc_free_low = s->gc_free_low,
         .seed = s->seed,
         .keep_births = s->births,
         .relocate = env->relocate,

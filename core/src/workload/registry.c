@@ -10,6 +10,7 @@ const struct trib_workload_kind *const trib_workloads[] = {
     &trib_workload_uniform,
     &trib_workload_zipf,
     &trib_workload_hotcold,
+    &trib_workload_lsm,
     NULL,
 };
 

@@ -71,6 +71,10 @@ static struct trib_flash_config config_of(struct input *in, struct run *r) {
     c.substream_pages = c.superblock_pages / 3;
     c.gc_free_low = next(in) % 8;
     c.seed = next(in);
+    if (c.seed & 8) {
+        c.map_cache_bytes = (1 + (c.seed >> 4)) * 4096;
+        c.map_entry_bytes = 64;
+    }
     uint8_t flags = next(in);
     c.keep_births = flags & 1;
     c.relocate = relocate;
@@ -176,6 +180,7 @@ static void step(struct run *r, struct input *in) {
         break;
     case 4:
         (void)trib_flash_read(r->flash, lba, arg);
+        trib_flash_resize_map_cache(r->flash, (what >> 3) * 4096ull);
         break;
     case 5:
         do_batch(r, lba, arg, what >> 3);

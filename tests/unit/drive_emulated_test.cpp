@@ -203,3 +203,36 @@ TEST_CASE("virtual time passes only when asked for, and faster with fewer channe
     REQUIRE(seconds[0] > 0);
     REQUIRE(seconds[1] > 1.5 * seconds[0]);
 }
+
+TEST_CASE("a mapping cache reads and programs; programs count in the write amplification") {
+    Opened off("preset=small,op=28"), on("preset=small,op=28,map_cache=4K,map_entry=8");
+    REQUIRE(on.code == 0);
+    trib_test::Random random(3);
+    for (int i = 0; i < 60000; i++) {
+        const uint64_t lba = random.below(16384);
+        REQUIRE(off.drive->write(off.self, lba, 1, 0, nullptr) == 0);
+        REQUIRE(on.drive->write(on.self, lba, 1, 0, nullptr) == 0);
+    }
+    REQUIRE(off.stats().metadata_pages + off.stats().metadata_read_pages == 0);
+    REQUIRE(off.stats().map_lookups == 0);
+    trib_drive_stats s = on.stats();
+    REQUIRE(s.gc_pages == off.stats().gc_pages);
+    REQUIRE(s.map_lookups == 60000);
+    REQUIRE(s.map_misses > 50000); // one of 32 translation pages is cached
+    REQUIRE(s.metadata_read_pages >= s.map_misses);
+    REQUIRE(s.metadata_pages > 50000);
+    REQUIRE(s.waf == Approx(off.stats().waf + double(s.metadata_pages) / 60000));
+    REQUIRE(s.map_cache_bytes == 4096);
+
+    on.drive->resize_map_cache(on.self, 1 << 20); // more than the table: no misses from now on
+    for (uint64_t lba = 0; lba < 16384; lba += 512)
+        REQUIRE(on.drive->write(on.self, lba, 1, 0, nullptr) == 0);
+    s = on.stats();
+    REQUIRE(s.map_cache_bytes == 32 * 4096);
+    for (uint64_t lba = 0; lba < 16384; lba++)
+        REQUIRE(on.drive->read(on.self, lba, 1, nullptr) == 0);
+    REQUIRE(on.stats().map_misses == s.map_misses);
+    REQUIRE(on.stats().map_lookups == s.map_lookups + 16384);
+    off.drive->resize_map_cache(off.self, 4096); // nothing happens
+    REQUIRE(off.stats().map_cache_bytes == 0);
+}

@@ -134,7 +134,9 @@ struct trib_drive_report {
     double over_provisioning_percent;
     uint32_t streams;
     char gc[16], victim[16];
-    uint64_t host_pages, gc_pages, metadata_pages, erases, discarded_pages, live_pages, live_pages_peak;
+    uint64_t host_pages, gc_pages, erases, discarded_pages, live_pages, live_pages_peak;
+    uint64_t metadata_pages, metadata_read_pages; /* programs and reads of the mapping table on flash */
+    uint64_t map_lookups, map_misses, map_cache_bytes; /* of the host; 0 without a mapping cache */
     uint32_t streams_used, open_units_peak;
     double virtual_seconds;
 };

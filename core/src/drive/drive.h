@@ -26,7 +26,7 @@ struct trib_drive_env {
     uint32_t streams;    /* streams wanted besides S0; a drive with fewer maps the rest to S0 and
                             counts them */
     bool wants_internal; /* the policy's default: twins for garbage collection */
-    trib_relocate_fn *relocate; /* may be NULL */
+    trib_relocate_fn *relocate;   /* may be NULL */
     trib_reclaimed_fn *reclaimed; /* may be NULL */
     void *gc_arg;                 /* of both */
 };
@@ -48,7 +48,9 @@ struct trib_drive_description {
 };
 
 struct trib_drive_stats {
-    uint64_t host_pages, gc_pages, metadata_pages, erases, discarded_pages, read_pages;
+    uint64_t host_pages, gc_pages, erases, discarded_pages, read_pages;
+    uint64_t metadata_pages, metadata_read_pages;      /* programs and reads of translation pages */
+    uint64_t map_lookups, map_misses, map_cache_bytes; /* by the host; 0 without a mapping cache */
     uint64_t streams_remapped; /* pages written to streams that the drive does not have */
     uint32_t streams_used;     /* external streams that ever got a write */
     uint32_t open_units_peak;  /* superblocks open at once, at most */

@@ -28,10 +28,10 @@ enum internal_choice {
 
 struct settings {
     int preset, gc, internal, victim;
-    uint64_t capacity_bytes, superblock_bytes, seed;
+    uint64_t capacity_bytes, superblock_bytes, seed, map_cache_bytes;
     double over_provisioning_percent, cold_percent;
     uint32_t device_streams, internal_streams, victim_choices, gc_free_low;
-    uint32_t substream_pages;
+    uint32_t substream_pages, map_entry_bytes;
     bool births, latency;
     struct trib_flash_latency timing;
     char data[TRIB_OPTION_TEXT_MAX];
@@ -83,6 +83,12 @@ static const struct trib_option_spec options[] = {
      .help = "percent of the capacity filled at open with data that never die"},
     {.key = "seed", .type = TRIB_OPTION_U64, .offset = FIELD(seed), .fallback = "1",
      .help = "of random victims; the same seed gives the same run"},
+    {.key = "map_cache", .type = TRIB_OPTION_SIZE, .offset = FIELD(map_cache_bytes),
+     .minimum = 0, .maximum = 1099511627776.0,
+     .help = "memory for the mapping table, the rest lies on flash; 0: all in memory [preset]"},
+    {.key = "map_entry", .type = TRIB_OPTION_U32, .offset = FIELD(map_entry_bytes),
+     .fallback = "4", .minimum = 1, .maximum = 4096,
+     .help = "bytes of the mapping table per logical page (DStream: 4)"},
     {.key = "births", .type = TRIB_OPTION_BOOL, .offset = FIELD(births), .fallback = "off",
      .help = "keep each page's write time over copies (4 bytes per page)"},
     {.key = "data", .type = TRIB_OPTION_TEXT, .offset = FIELD(data), .fallback = "none",
@@ -128,6 +134,7 @@ static int take_options(struct settings *out, struct trib_options *given,
     s.over_provisioning_percent = preset->over_provisioning_percent;
     s.superblock_bytes = preset->superblock_bytes;
     s.device_streams = preset->streams;
+    s.map_cache_bytes = preset->map_cache_bytes;
     s.timing = preset->latency;
     code = trib_options_take(given, options + 1, &s, error);
     if (!code)
@@ -204,6 +211,8 @@ static int configure(struct trib_flash_config *out, const struct settings *s,
         .gc_free_low = s->gc_free_low,
         .seed = s->seed,
         .keep_births = s->births,
+        .map_cache_bytes = s->map_cache_bytes,
+        .map_entry_bytes = s->map_entry_bytes,
         .relocate = env->relocate,
         .reclaimed = env->reclaimed,
         .gc_arg = env->gc_arg,
@@ -346,6 +355,11 @@ static void emulated_stats(void *self, struct trib_drive_stats *out) {
     *out = (struct trib_drive_stats){
         .host_pages = now.host_pages,
         .gc_pages = now.gc_pages,
+        .metadata_pages = now.map_programs,
+        .metadata_read_pages = now.map_reads,
+        .map_lookups = now.map_lookups,
+        .map_misses = now.map_misses,
+        .map_cache_bytes = now.map_cache_bytes,
         .erases = now.erases,
         .discarded_pages = now.discarded_pages,
         .read_pages = now.read_pages,
@@ -357,7 +371,13 @@ static void emulated_stats(void *self, struct trib_drive_stats *out) {
         .virtual_seconds = now.virtual_seconds,
     };
     if (now.host_pages)
-        out->waf = (double)(now.host_pages + now.gc_pages) / (double)now.host_pages;
+        out->waf = (double)(now.host_pages + now.gc_pages + now.map_programs) /
+                   (double)now.host_pages;
+}
+
+static void emulated_resize_map_cache(void *self, uint64_t bytes) {
+    struct emulated *drive = self;
+    trib_flash_resize_map_cache(drive->flash, bytes);
 }
 
 static int emulated_dump(void *self, FILE *out) {
@@ -377,4 +397,5 @@ const struct trib_drive trib_drive_emulated = {
     .describe = emulated_describe,
     .stats = emulated_stats,
     .dump = emulated_dump,
+    .resize_map_cache = emulated_resize_map_cache,
 };

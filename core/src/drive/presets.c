@@ -76,13 +76,15 @@ const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
     {
         /* DStream section 4.1: 16 GB, 28 % over-provisioning, 2 channels x 1 way x 2 planes, 8 KB
          * pages, TLC programmed at once, up to 16 streams. 256 wordlines per block assumed: 4
-         * blocks of 6 MiB per superblock. */
+         * blocks of 6 MiB per superblock. Of 4 MB of memory its 16 streams take 192 KB each for
+         * buffers; the mapping cache has the rest. */
         .name = "dstream",
         .summary = "DStream's simulator: 16 GiB, 28 % over-provisioned, 16 streams",
         .capacity_bytes = 16 * GIB,
         .over_provisioning_percent = 28,
         .superblock_bytes = 24 * MIB,
         .streams = 16,
+        .map_cache_bytes = 4 * MIB - 16 * 192 * KIB,
         .latency = {.channels = 2, .dies_per_channel = 1, .pages_per_program = 12, VSTREAM_TIMING},
     },
 };

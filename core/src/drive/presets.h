@@ -13,7 +13,8 @@ struct trib_preset {
     uint64_t capacity_bytes; /* exported */
     double over_provisioning_percent;
     uint64_t superblock_bytes;
-    uint32_t streams; /* besides S0 */
+    uint32_t streams;         /* besides S0 */
+    uint64_t map_cache_bytes; /* 0: the whole mapping table is in memory */
     struct trib_flash_latency latency;
 };
 

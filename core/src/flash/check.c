@@ -180,6 +180,8 @@ static int check_all(const struct trib_flash *f, uint32_t *counts, struct trib_e
         counts[i] = 0;
     rc = rc ? rc : check_lists(f, counts, error);
     rc = rc ? rc : check_groups(f, error);
+    if (f->map)
+        rc = rc ? rc : flash_map_check(f, error);
     rc = rc ? rc : check_substreams(f, error);
     return rc ? rc : check_counters(f, error);
 }

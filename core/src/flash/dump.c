@@ -48,10 +48,19 @@ static void dump_counters(const struct trib_flash *f, FILE *out) {
             ",\"open_superblocks_peak\":%" PRIu64 ",\"closed_superblocks\":%" PRIu64
             ",\"erase_count_min\":%u,\"erase_count_max\":%u,"
             "\"erase_count_mean\":%.6g,\"virtual_seconds\":%.9g,\"write_latency_us_mean\":%.6g,"
-            "\"write_latency_us_p99\":%.6g},\n",
+            "\"write_latency_us_p99\":%.6g",
             s.free_superblocks, s.open_superblocks, s.open_superblocks_peak, s.closed_superblocks,
             s.erase_count_min, s.erase_count_max, s.erase_count_mean, s.virtual_seconds,
             s.write_latency_us_mean, s.write_latency_us_p99);
+    if (f->map)
+        fprintf(out,
+                ",\"map_lookups\":%" PRIu64 ",\"map_misses\":%" PRIu64 ",\"map_reads\":%" PRIu64
+                ",\"map_programs\":%" PRIu64 ",\"map_evictions\":%" PRIu64
+                ",\"map_gc_updates\":%" PRIu64 ",\"map_copies\":%" PRIu64
+                ",\"map_cache_bytes\":%" PRIu64,
+                s.map_lookups, s.map_misses, s.map_reads, s.map_programs, s.map_evictions,
+                s.map_gc_updates, s.map_copies, s.map_cache_bytes);
+    fputs("},\n", out);
 }
 
 static void dump_streams(const struct trib_flash *f, FILE *out) {

@@ -50,6 +50,8 @@ static void write_plain(struct trib_flash *f, uint32_t lba, uint32_t pages, uint
 /* One page at a time, for what is kept per page. Returns when the host has its answer, in
  * microseconds. */
 static double write_recorded(struct trib_flash *f, uint32_t lba, uint32_t class, double now_us) {
+    if (f->map)
+        now_us = flash_map_access(f, lba, true, now_us);
     struct flash_stream *s = flash_room_for_host(f, class);
     uint32_t page = s->next;
     double done_us = now_us;
@@ -117,6 +119,8 @@ int trib_flash_discard(struct trib_flash *f, uint64_t lba, uint64_t pages) {
     if (!in_range(f, lba, pages))
         return -EINVAL;
     uint64_t mapped_before = f->mapped_pages;
+    if (f->map)
+        flash_map_discard(f, lba, pages);
     for (uint64_t i = lba; i < lba + pages; i++) {
         uint32_t page = f->logical_to_physical[i];
         if (page == FLASH_UNMAPPED)
@@ -133,11 +137,15 @@ int trib_flash_read(struct trib_flash *f, uint64_t lba, uint32_t pages) {
     if (!in_range(f, lba, pages))
         return -EINVAL;
     f->counters.read_pages += pages;
+    for (uint32_t i = 0; f->map && !f->latency && i < pages; i++)
+        (void)flash_map_access(f, (uint32_t)lba + i, false, 0);
     if (!f->latency)
         return 0;
     double issued_us = flash_latency_begin(f->latency), done_us = issued_us;
     for (uint32_t i = 0; i < pages; i++) {
-        double page_us = flash_latency_read(f, f->logical_to_physical[lba + i], issued_us);
+        double known_us =
+            f->map ? flash_map_access(f, (uint32_t)lba + i, false, issued_us) : issued_us;
+        double page_us = flash_latency_read(f, f->logical_to_physical[lba + i], known_us);
         done_us = page_us > done_us ? page_us : done_us;
     }
     flash_latency_end(f->latency, issued_us, done_us, false);
@@ -166,6 +174,8 @@ void trib_flash_reset_counters(struct trib_flash *f) {
         f->streams[i].traffic_at_reset = f->streams[i].traffic;
     if (f->latency)
         flash_latency_reset(f->latency);
+    if (f->map)
+        flash_map_reset(f->map);
 }
 
 int trib_flash_precondition(struct trib_flash *f, double random_rounds, bool reset) {

@@ -56,8 +56,8 @@ typedef uint16_t trib_flash_relocate_fn(void *arg, uint64_t lba, uint16_t stream
 
 /* A victim's survivors have been moved. stream: external or internal number of the victim; ages in
  * host pages since it was opened and closed. Must not call the drive. */
-typedef void trib_flash_reclaimed_fn(void *arg, uint16_t stream, bool internal,
-                                     uint64_t opened_age, uint64_t closed_age);
+typedef void trib_flash_reclaimed_fn(void *arg, uint16_t stream, bool internal, uint64_t opened_age,
+                                     uint64_t closed_age);
 
 struct trib_flash_latency { /* microseconds; 0 channels = model off */
     uint32_t channels, dies_per_channel;
@@ -83,7 +83,9 @@ struct trib_flash_config {
     uint32_t gc_free_low; /* collect while free superblocks < this; 0 = 2, the smallest number that
                              cannot wedge */
     uint64_t seed;
-    bool keep_births; /* per-page host write clock, kept across copies; +4 bytes per page */
+    uint64_t map_cache_bytes; /* of the mapping table in memory; 0 = all of it, nothing modelled */
+    uint32_t map_entry_bytes; /* per logical page, 1..4096; 0 = 4 */
+    bool keep_births;         /* per-page host write clock, kept across copies; +4 bytes per page */
     trib_flash_relocate_fn *relocate;
     trib_flash_reclaimed_fn *reclaimed; /* may be NULL */
     void *gc_arg;                       /* of both */
@@ -110,6 +112,16 @@ struct trib_flash_stats {
     double erase_count_mean;
     double virtual_seconds;
     double write_latency_us_mean, write_latency_us_p99;
+    /* Translation pages of the mapping cache; all 0 without one. reads = misses + gc_updates +
+     * copies, programs = evictions + gc_updates + copies. */
+    uint64_t map_lookups; /* by the host: one per page written or read, one per translation page of
+                             a discard */
+    uint64_t map_misses;  /* of them, that had to read flash */
+    uint64_t map_reads, map_programs;
+    uint64_t map_evictions;  /* of dirty pages */
+    uint64_t map_gc_updates; /* copied pages whose entries were not cached, once per victim */
+    uint64_t map_copies;     /* by collection of the pool's own blocks */
+    uint64_t map_cache_bytes;
     uint64_t memory_bytes; /* all tables of the model */
 };
 
@@ -146,6 +158,10 @@ uint32_t trib_flash_lookup(const struct trib_flash *flash, uint64_t lba);
  * UINT32_MAX if it is unmapped or the drive does not keep births. Wrong by a multiple of 2^32
  * beyond 16 TiB. */
 uint32_t trib_flash_age(const struct trib_flash *flash, uint64_t lba);
+
+/* How much of the mapping table is cached from now on, at least one translation page; what does
+ * not fit any more is evicted. Nothing happens on a drive without a mapping cache. */
+void trib_flash_resize_map_cache(struct trib_flash *flash, uint64_t bytes);
 
 /* Writes every logical page once, sequentially, then `random_rounds` times the exported size
  * uniformly, so that a test starts from a full drive in steady state (all of it in S0); counters

@@ -108,6 +108,8 @@ static uint32_t move_each(struct trib_flash *f, uint32_t victim, uint32_t destin
         f->logical_to_physical[lba] = to;
         if (f->page_streams)
             f->page_streams[to] = f->page_streams[from];
+        if (f->map)
+            flash_map_moved(f, lba);
         if (f->latency)
             flash_latency_copy(f, from, to);
         account(f, s, class, 1);
@@ -125,8 +127,11 @@ void flash_collect(struct trib_flash *f) {
     uint32_t destination = flash_destination(f, class);
     uint32_t moved = 0;
     if (valid > 0)
-        moved = destination == FLASH_ASK || f->latency ? move_each(f, victim, destination)
-                                                       : move_together(f, victim, destination);
+        moved = destination == FLASH_ASK || f->latency || f->map
+                    ? move_each(f, victim, destination)
+                    : move_together(f, victim, destination);
+    if (f->map)
+        flash_map_collected(f);
     assert(moved == valid);
     f->streams[class].traffic.gc_pages_out += moved;
     f->counters.gc_pages += moved;

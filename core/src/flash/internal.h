@@ -66,7 +66,12 @@ struct flash_counters { /* reset by precondition if asked */
     uint32_t open_superblocks_peak;
 };
 
+struct flash_map_counters {
+    uint64_t lookups, misses, reads, programs, evictions, gc_updates, copies;
+};
+
 struct flash_latency; /* latency.c */
+struct flash_map;     /* map_cache.c */
 struct flash_quota;   /* victim.c */
 
 struct trib_flash {
@@ -83,7 +88,8 @@ struct trib_flash {
     uint8_t *page_streams;         /* external stream per physical page; PSTREAM and CLASS only */
     uint32_t *births;              /* per logical page: host_clock when written; keep_births only */
     struct flash_latency *latency; /* NULL: off */
-    bool keeps_records;            /* any of the last three */
+    struct flash_map *map;         /* NULL: the whole map is in memory */
+    bool keeps_records;            /* any of the last four */
     bool hands_out_numbers;        /* gc SUBSTREAM and CHAIN */
     bool is_slow;                  /* either: no shortcut for single pages */
 
@@ -95,7 +101,7 @@ struct trib_flash {
     uint32_t *erase_counts;
     uint16_t *superblock_class;
     uint64_t *opened_at, *closed_at; /* host_clock then */
-    uint64_t *closed_sequence; /* order of closing, unique */
+    uint64_t *closed_sequence;       /* order of closing, unique */
     uint64_t sequence, copied_pages;
     uint32_t *closed_list,
         *closed_place; /* FIFO: ring. D_CHOICES: set, and where in it a superblock is */
@@ -210,8 +216,24 @@ double flash_latency_read(struct trib_flash *f, uint32_t page, double now_us);
 void flash_latency_copy(struct trib_flash *f, uint32_t from, uint32_t to);
 void flash_latency_pad(struct trib_flash *f, uint32_t first_unwritten);
 void flash_latency_erase(struct trib_flash *f, uint32_t superblock);
+double flash_latency_map_read(struct trib_flash *f, uint32_t slot, double now_us);
+void flash_latency_map_program(struct trib_flash *f, uint32_t slot);
+double flash_latency_now(const struct flash_latency *l); /* when the current command was issued */
 void flash_latency_reset(struct flash_latency *l);
 void flash_latency_statistics(const struct flash_latency *l, struct trib_flash_stats *out);
+
+/* map_cache.c. All but open, close need f->map. access: the host needs the entry of a page, and
+ * `changes` it; returns when it is there. discard: before the pages are unmapped. moved: a copy was
+ * made; collected: of all survivors of a victim. */
+int flash_map_open(struct trib_flash *f);
+void flash_map_close(struct trib_flash *f);
+double flash_map_access(struct trib_flash *f, uint32_t lba, bool changes, double now_us);
+void flash_map_discard(struct trib_flash *f, uint64_t lba, uint64_t pages);
+void flash_map_moved(struct trib_flash *f, uint32_t lba);
+void flash_map_collected(struct trib_flash *f);
+void flash_map_reset(struct flash_map *m);
+void flash_map_statistics(const struct flash_map *m, struct trib_flash_stats *out);
+int flash_map_check(const struct trib_flash *f, struct trib_error *error);
 
 /* statistics.c */
 uint32_t flash_valid_pages(const struct trib_flash *f, uint32_t superblock);

@@ -207,6 +207,25 @@ void flash_latency_erase(struct trib_flash *f, uint32_t superblock) {
         l->die_free_us[i] = later(l->die_free_us[i], l->issued_us) + l->config.erase_us;
 }
 
+/* Translation pages lie on the dies in turn, each programmed alone. */
+static struct place place_of_slot(const struct flash_latency *l, uint32_t slot) {
+    struct place p = {.die = slot % l->dies, .gathered = 1, .last = true};
+    p.channel = p.die % l->config.channels;
+    return p;
+}
+
+double flash_latency_map_read(struct trib_flash *f, uint32_t slot, double now_us) {
+    return read_page(f->latency, place_of_slot(f->latency, slot), now_us);
+}
+
+void flash_latency_map_program(struct trib_flash *f, uint32_t slot) {
+    (void)program_wordline(f->latency, place_of_slot(f->latency, slot), f->latency->issued_us);
+}
+
+double flash_latency_now(const struct flash_latency *l) {
+    return l->issued_us;
+}
+
 void flash_latency_reset(struct flash_latency *l) {
     l->reset_us = l->done_us;
     l->latency_us_sum = 0;

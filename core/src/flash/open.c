@@ -14,8 +14,9 @@
 #define VICTIM_CHOICES_MAX    64u
 #define PHYSICAL_PAGES_MAX                                                                         \
     (UINT32_MAX - 64ull) /* leaves FLASH_UNMAPPED and the end of the last bitmap word */
-#define DIES_MAX        65536u
-#define QUEUE_DEPTH_MAX 65536u
+#define DIES_MAX            65536u
+#define MAP_ENTRY_BYTES_MAX 4096u
+#define QUEUE_DEPTH_MAX     65536u
 
 static int check_streams(const struct trib_flash_config *c, struct trib_error *error) {
     bool asks = c->gc == TRIB_GC_PSTREAM || c->gc == TRIB_GC_CLASS;
@@ -121,6 +122,13 @@ static uint32_t internal_streams(const struct trib_flash_config *c) {
     return c->internal_streams;
 }
 
+static int check_map_cache(const struct trib_flash_config *c, struct trib_error *error) {
+    if (c->map_cache_bytes > 0 && c->map_entry_bytes > MAP_ENTRY_BYTES_MAX)
+        return trib_fail(error, -EINVAL, "an entry of the mapping table has 1..%u bytes, not %u",
+                         MAP_ENTRY_BYTES_MAX, c->map_entry_bytes);
+    return 0;
+}
+
 static void group_classes(struct trib_flash *f) {
     bool paired = f->config.gc == TRIB_GC_TWIN || f->config.gc == TRIB_GC_PRESERVE;
     for (uint32_t c = 0; c < f->classes; c++)
@@ -133,6 +141,7 @@ static int build(struct trib_flash *f, const struct trib_flash_config *config,
     f->config = *config;
     int rc = check_streams(config, error);
     rc = rc ? rc : check_latency(&config->latency, error);
+    rc = rc ? rc : check_map_cache(config, error);
     rc = rc ? rc : check_geometry(f, error);
     if (rc)
         return rc;
@@ -145,12 +154,12 @@ static int build(struct trib_flash *f, const struct trib_flash_config *config,
     f->classes = f->external_streams + internal_streams(config);
     f->random_state = config->seed;
     f->memory_bytes = sizeof *f;
-    if (flash_tables_open(f) || flash_victims_open(f) || flash_latency_open(f))
+    if (flash_tables_open(f) || flash_victims_open(f) || flash_latency_open(f) || flash_map_open(f))
         return trib_fail(error, -ENOMEM,
                          "no memory for the tables of a drive of %llu physical pages",
                          (unsigned long long)f->physical_pages);
     group_classes(f);
-    f->keeps_records = f->page_streams || f->births || f->latency;
+    f->keeps_records = f->page_streams || f->births || f->latency || f->map;
     f->hands_out_numbers = config->gc == TRIB_GC_SUBSTREAM || config->gc == TRIB_GC_CHAIN;
     f->is_slow = f->keeps_records || f->hands_out_numbers;
     return 0;
@@ -173,6 +182,7 @@ int trib_flash_open(struct trib_flash **out, const struct trib_flash_config *con
 void trib_flash_close(struct trib_flash *f) {
     if (!f)
         return;
+    flash_map_close(f);
     flash_latency_close(f);
     flash_victims_close(f);
     flash_tables_close(f);

@@ -54,6 +54,8 @@ void trib_flash_statistics(const struct trib_flash *f, struct trib_flash_stats *
     wear_statistics(f, out);
     if (f->latency)
         flash_latency_statistics(f->latency, out);
+    if (f->map)
+        flash_map_statistics(f->map, out);
 }
 
 static bool known_as(const struct trib_flash *f, uint32_t class, uint16_t stream, bool internal) {

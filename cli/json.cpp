@@ -34,9 +34,10 @@ std::string dumped(const Json &json) {
 } // namespace
 
 const char *file_kind_name(uint8_t kind) {
-    static const char *const names[] = {"unknown",  "wal",     "sst", "blob",
-                                        "manifest", "options", "log", "current",
-                                        "temp",     "other",   "cold"};
+    static const char *const names[] = {
+        "unknown", "wal",          "sst",        "blob",   "manifest",  "options",  "log",
+        "current", "temp",         "other",      "cold",   "sst-index", "sst-meta", "database",
+        "journal", "intermediate", "build-note", "object", "linked"};
     static_assert(std::size(names) == TRIB_FILE_KIND_COUNT, "a name for each kind");
     return name_at(names, kind, "unknown");
 }

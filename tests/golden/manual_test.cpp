@@ -47,6 +47,66 @@ TEST_CASE("manual: kinds and levels go where the table says") {
     }
 }
 
+namespace {
+
+struct KindCell {
+    uint8_t kind;
+    int8_t level;
+    uint16_t cassandra, cassandra4, sqlite, gcc, mixed1, mixed2;
+};
+
+const KindCell KIND_CELLS[] = {
+    {TRIB_FILE_WAL, TRIB_LEVEL_UNKNOWN, 1, 1, 1, 0, 1, 1},
+    {TRIB_FILE_SST, 0, 2, 4, 0, 0, 2, 0},
+    {TRIB_FILE_SST, 1, 3, 4, 0, 0, 3, 0},
+    {TRIB_FILE_SST, 4, 3, 4, 0, 0, 6, 0},
+    {TRIB_FILE_SST, 7, 3, 4, 0, 0, 6, 0},
+    {TRIB_FILE_SST, TRIB_LEVEL_UNKNOWN, 0, 4, 0, 0, 0, 0},
+    {TRIB_FILE_SST_INDEX, 0, 2, 3, 0, 0, 0, 0},
+    {TRIB_FILE_SST_INDEX, 1, 3, 3, 0, 0, 0, 0},
+    {TRIB_FILE_SST_META, 0, 2, 2, 0, 0, 0, 0},
+    {TRIB_FILE_SST_META, 2, 3, 2, 0, 0, 0, 0},
+    {TRIB_FILE_DATABASE, TRIB_LEVEL_UNKNOWN, 0, 0, 2, 0, 0, 2},
+    {TRIB_FILE_JOURNAL, TRIB_LEVEL_UNKNOWN, 0, 0, 1, 0, 0, 1},
+    {TRIB_FILE_TEMP, TRIB_LEVEL_UNKNOWN, 0, 0, 3, 0, 0, 3},
+    {TRIB_FILE_INTERMEDIATE, TRIB_LEVEL_UNKNOWN, 0, 0, 0, 1, 7, 4},
+    {TRIB_FILE_BUILD_NOTE, TRIB_LEVEL_UNKNOWN, 0, 0, 0, 2, 8, 5},
+    {TRIB_FILE_OBJECT, TRIB_LEVEL_UNKNOWN, 0, 0, 0, 3, 9, 6},
+    {TRIB_FILE_LINKED, TRIB_LEVEL_UNKNOWN, 0, 0, 0, 4, 10, 7},
+    {TRIB_FILE_OTHER, 0, 0, 0, 0, 0, 0, 0},
+    {TRIB_FILE_KIND_COUNT, 0, 0, 0, 0, 0, 0, 0}, // of a newer door
+    {UINT8_MAX, 0, 0, 0, 0, 0, 0, 0},
+};
+
+} // namespace
+
+TEST_CASE("manual: other engines' tables") {
+    State state;
+    const struct {
+        const char *map;
+        uint16_t KindCell::*want;
+    } tables[] = {{"cassandra", &KindCell::cassandra}, {"cassandra4", &KindCell::cassandra4},
+                  {"sqlite", &KindCell::sqlite},       {"gcc", &KindCell::gcc},
+                  {"mixed1", &KindCell::mixed1},       {"mixed2", &KindCell::mixed2}};
+    for (const auto &table : tables) {
+        Policy manual("manual", state, 16, std::string("map=") + table.map);
+        for (const KindCell &cell : KIND_CELLS) {
+            CAPTURE(table.map, int(cell.kind), int(cell.level));
+            REQUIRE(manual.place(context(1, cell.kind, TRIB_HINT_LONG, cell.level)) ==
+                    cell.*table.want);
+        }
+    }
+}
+
+TEST_CASE(
+    "manual: mixed workloads share what the drive lacks: on eight streams S9 and S10 are S1, S2") {
+    State state;
+    Policy mixed("manual", state, 8, "map=mixed1");
+    REQUIRE(mixed.place(context(1, TRIB_FILE_BUILD_NOTE)) == 8);
+    REQUIRE(mixed.place(context(1, TRIB_FILE_OBJECT)) == 1); // with RocksDB's WAL
+    REQUIRE(mixed.place(context(1, TRIB_FILE_LINKED)) == 2); // with its L0
+}
+
 TEST_CASE("manual: map=hint goes by the hint alone") {
     State state;
     Policy hint("manual", state, 8, "map=hint");
@@ -82,7 +142,7 @@ TEST_CASE("manual: too few streams are given out in turn") {
 
 TEST_CASE("manual: an unknown map is refused, the valid ones named") {
     State state;
-    Policy bad("manual", state, 8, "map=cassandra");
+    Policy bad("manual", state, 8, "map=mysql");
     REQUIRE(bad.code == -EINVAL);
     REQUIRE(bad.sentence.find("level|hs8|3way|hint") != std::string::npos);
 }

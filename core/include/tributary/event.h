@@ -41,7 +41,8 @@ enum trib_cause {
     TRIB_CAUSE_CLOSE = 18,
 };
 
-/* What a file is for. A door that cannot tell uses UNKNOWN. Values are stored in traces: append only. */
+/* What a file is for. A door that cannot tell uses UNKNOWN. Values are stored in traces: append only. A commit log
+ * (Cassandra) or a redo log is a WAL, a table's data file an SST, whatever the engine calls them. */
 enum trib_file_kind {
     TRIB_FILE_UNKNOWN = 0,
     TRIB_FILE_WAL = 1,
@@ -54,7 +55,15 @@ enum trib_file_kind {
     TRIB_FILE_TEMP = 8,
     TRIB_FILE_OTHER = 9,
     TRIB_FILE_COLD = 10, /* prefilled by the harness, never dies */
-    TRIB_FILE_KIND_COUNT = 11,
+    TRIB_FILE_SST_INDEX = 11,    /* beside the data file: Cassandra's Index.db, Summary.db */
+    TRIB_FILE_SST_META = 12,     /* beside the data file: CompressionInfo.db, Statistics.db, Filter.db */
+    TRIB_FILE_DATABASE = 13,     /* pages updated in place */
+    TRIB_FILE_JOURNAL = 14,      /* images of such pages, to undo or to repeat: rollback journal, doublewrite file */
+    TRIB_FILE_INTERMEDIATE = 15, /* between two stages of a compiler: .s .i */
+    TRIB_FILE_BUILD_NOTE = 16,   /* what a build tool notes down: .d .cmd .rc */
+    TRIB_FILE_OBJECT = 17,       /* .o */
+    TRIB_FILE_LINKED = 18,       /* made of objects: archives, modules, programs */
+    TRIB_FILE_KIND_COUNT = 19,
 };
 
 /* Linux write-life hints (fcntl F_SET_RW_HINT; same numbers as RocksDB's Env::WriteLifeTimeHint). */

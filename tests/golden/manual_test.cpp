@@ -129,6 +129,27 @@ TEST_CASE("manual: map=host obeys what the host named") {
     REQUIRE(host.place_block(0, 0, 1, write) == 0);
 }
 
+TEST_CASE("manual: map=f2fs is vStream-FTL's Table II") {
+    State state;
+    Policy f2fs("manual", state, 3, "map=f2fs");
+    trib_placement write{};
+    auto stream = [&](uint16_t named) {
+        write.vstream = named;
+        return f2fs.place_block(0, 0, 1, write);
+    };
+    const uint16_t hot_data = 0, warm_data = 1, cold_data = 2, hot_node = 3, warm_node = 4,
+                   cold_node = 5, metadata = 6;
+    CHECK(stream(hot_node) == 1);
+    CHECK(stream(hot_data) == 1);
+    CHECK(stream(warm_node) == 2);
+    CHECK(stream(warm_data) == 2);
+    CHECK(stream(metadata) == 2);
+    CHECK(stream(cold_data) == 3);
+    CHECK(stream(cold_node) == 3);
+    CHECK(stream(7) == 0);
+    CHECK(stream(TRIB_STREAM_UNDECIDED) == 0);
+}
+
 TEST_CASE("manual: too few streams are given out in turn") {
     State state;
     Policy four("manual", state, 4), none("manual", state, 0);

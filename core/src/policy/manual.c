@@ -13,19 +13,20 @@
  *             mixed2     `sqlite`, then `gcc` from S4 on
  *             hint       write hint - 1
  *             host       what the host itself named (virtual stream v -> S(v + 1))
+ *             f2fs       virtual streams 0 to 6: F2FS's logs in its own order, and metadata. S1
+ *                        hot data and nodes, S2 warm ones and metadata, S3 cold ones
  *             Everything else is S0; by level, so are table files of unknown level.
  * Uses        File kind, level (level, hs8, cassandra, mixed1), write hint (hint), virtual stream
- *             (host).
+ *             (host, f2fs).
  * Constants   level: ours, after FAST'19 Fig. 2, where gains end at six streams. hs8 and 3way: the
  *             HotStorage'18 emulator, which counts levels from the memtable; its two free numbers
  *             (2 and 7) given to MANIFEST and deeper levels by us. cassandra: HotStorage'14's
  *             "multi-data" as remembered, not checked against the paper. cassandra4: the four
- *             streams of the white paper that FIOS (TOS'22) cites. sqlite, gcc, mixed: ours;
- * FAST'19 says only that they were bound by hand, and that Mixed 1 is RocksDB and GCC, Mixed 2
- *             SQLite and GCC.
- * Deviations  FAST'19 gives no table. A drive with too few streams gets them in turn: S1 again
- *             after the last.
- * Cost        Two table look-ups per write. */
+ *             streams of the white paper that FIOS (TOS'22) cites. f2fs: Table II of TCE'21
+ * (Manual-FTL). sqlite, gcc, mixed: ours; FAST'19 says only that they were bound by hand, and that
+ * Mixed 1 is RocksDB and GCC, Mixed 2 SQLite and GCC. Deviations  FAST'19 gives no table. A drive
+ * with too few streams gets them in turn: S1 again after the last. Cost        Two table look-ups
+ * per write. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -35,15 +36,28 @@
 #define LEVELS   5 /* L0..L3, and deeper */
 #define BY_LEVEL UINT8_MAX
 
+/* The logs in the order of F2FS's curseg_type; then what lies outside them. */
+enum f2fs_vstream {
+    F2FS_HOT_DATA,
+    F2FS_WARM_DATA,
+    F2FS_COLD_DATA,
+    F2FS_HOT_NODE,
+    F2FS_WARM_NODE,
+    F2FS_COLD_NODE,
+    F2FS_METADATA,
+    F2FS_VSTREAMS
+};
+
 struct map {
     const char *name;
     uint8_t of_kind[TRIB_FILE_KIND_COUNT]; /* stream, or BY_LEVEL */
     uint8_t of_level[LEVELS];
-    bool by_hint, by_host;
+    uint8_t of_vstream[F2FS_VSTREAMS];
+    bool by_hint, by_host, by_vstream;
     uint16_t streams;
 };
 
-#define MAP_CHOICES    "level|hs8|3way|hint|host|cassandra|cassandra4|sqlite|gcc|mixed1|mixed2"
+#define MAP_CHOICES    "level|hs8|3way|hint|host|cassandra|cassandra4|sqlite|gcc|mixed1|mixed2|f2fs"
 
 #define TABLES(stream) [TRIB_FILE_SST] = (stream), [TRIB_FILE_BLOB] = (stream)
 #define ROCKSDB_KINDS  [TRIB_FILE_WAL] = 1, TABLES(BY_LEVEL)
@@ -80,6 +94,16 @@ static const struct map maps[] = {
      .of_level = {2, 3, 4, 5, 6},
      .streams = 10},
     {.name = "mixed2", .of_kind = {SQLITE_KINDS, GCC_KINDS(4)}, .streams = 7},
+    {.name = "f2fs",
+     .of_vstream = {[F2FS_HOT_NODE] = 1,
+                    [F2FS_HOT_DATA] = 1,
+                    [F2FS_WARM_NODE] = 2,
+                    [F2FS_WARM_DATA] = 2,
+                    [F2FS_METADATA] = 2,
+                    [F2FS_COLD_NODE] = 3,
+                    [F2FS_COLD_DATA] = 3},
+     .by_vstream = true,
+     .streams = 3},
 };
 
 struct manual {
@@ -118,6 +142,14 @@ static int manual_open(void **self, const struct trib_policy_env *env, struct tr
     return 0;
 }
 
+static uint32_t stream_of_host(const struct map *map, uint16_t vstream) {
+    if (vstream == TRIB_STREAM_UNDECIDED)
+        return 0;
+    if (map->by_host)
+        return vstream + 1u;
+    return vstream < F2FS_VSTREAMS ? map->of_vstream[vstream] : 0;
+}
+
 static uint16_t stream_of(const struct map *map, const struct trib_context *who) {
     if (map->by_hint)
         return trib_stream_of_hint(who->write_hint);
@@ -131,10 +163,9 @@ static uint16_t stream_of(const struct map *map, const struct trib_context *who)
 
 static uint16_t manual_place(void *self, const struct trib_placement *write) {
     const struct manual *manual = self;
-    uint32_t stream =
-        manual->map->by_host ? write->vstream + 1u : stream_of(manual->map, &write->who);
-    if (manual->map->by_host && write->vstream == TRIB_STREAM_UNDECIDED)
-        return 0;
+    const struct map *map = manual->map;
+    uint32_t stream = map->by_host || map->by_vstream ? stream_of_host(map, write->vstream)
+                                                      : stream_of(map, &write->who);
     if (!stream || !manual->streams)
         return 0;
     return (uint16_t)(1 + (stream - 1) % manual->streams);

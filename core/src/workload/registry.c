@@ -11,6 +11,9 @@ const struct trib_workload_kind *const trib_workloads[] = {
     &trib_workload_zipf,
     &trib_workload_hotcold,
     &trib_workload_lsm,
+    &trib_workload_wal_pages,
+    &trib_workload_builds,
+    &trib_workload_tenants,
     NULL,
 };
 

@@ -27,6 +27,9 @@ enum trib_placement_level {
     TRIB_PLACEMENT_ADVISORY = 1, /* hints are passed on, nothing confirms them */
     TRIB_PLACEMENT_PLACED = 2,   /* the drive confirmed streams and acts on them */
 };
+static inline const char *trib_placement_name(uint8_t level) {
+    return level == TRIB_PLACEMENT_PLACED ? "placed" : level == TRIB_PLACEMENT_ADVISORY ? "advisory" : "none";
+}
 
 /* Everything a person may ask of a running pipeline. Counters only grow; all sizes in bytes unless named. */
 struct trib_status {
@@ -70,7 +73,7 @@ TRIB_EXPORT uint16_t trib_pipeline_place(struct trib_pipeline *pipeline, const s
 TRIB_EXPORT void trib_pipeline_drain(struct trib_pipeline *pipeline);
 
 /* Names a file in the trace so that people can read it; does nothing without a trace. Never fails: of more than 1024
- * names within one poll (8 ms) the rest is lost, and the log says how many. */
+ * names within one poll (16 ms) the rest is lost, and the log says how many. */
 TRIB_EXPORT void trib_pipeline_name_file(struct trib_pipeline *pipeline, uint64_t file, const char *path);
 
 /* A consistent snapshot of the counters; any thread. */

@@ -7,8 +7,10 @@
 
 #include "experiment.h"
 #include "failure.h"
+#include "foretell.h"
 #include "policy/policy.h"
 #include "pool.h"
+#include "requirements.h"
 #include "table.h"
 
 namespace cli {
@@ -34,6 +36,7 @@ struct Plan {
     std::vector<RowSpec> rows;
     std::vector<Cell> cells;   // by gc, then by row
     std::vector<RunPlan> runs; // distinct ones
+    std::vector<std::string> left_out;
 };
 
 // The drive's option of that name, in its words; here it also decides the columns of the row.
@@ -48,12 +51,20 @@ bool parse_internal(const std::string &value, bool wanted) {
 Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
                const OptionText &drive, const Survey &survey) {
     Plan plan;
-    plan.rows = rows;
+    for (const RowSpec &row : rows) {
+        std::string lack = missing(row.options, survey);
+        if (lack.empty())
+            plan.rows.push_back(row);
+        else if (!options.policies.empty()) // asked for: must run
+            throw Failure(EXIT_USAGE, row.label + " " + lack);
+        else
+            plan.left_out.push_back("left out: " + row.label + " " + lack);
+    }
     for (const std::string &gc : options.gcs)
-        for (size_t row = 0; row < rows.size(); row++) {
-            OptionText text = rows[row].options;
+        for (size_t row = 0; row < plan.rows.size(); row++) {
+            OptionText text = plan.rows[row].options;
             text.merge(drive.text());
-            text.set("gc", rows[row].internal ? "twin" : gc);
+            text.set("gc", plan.rows[row].internal ? "twin" : gc);
             for (const std::string &more : options.set)
                 text.merge(more);
             RunPlan run;
@@ -149,17 +160,13 @@ std::vector<std::string> need_notes(const Plan &plan, const Survey &survey) {
     for (const auto &check : checks) {
         std::string names;
         for (const RowSpec &row : plan.rows)
-            if ((trib_policy_find(row.policy.c_str(), nullptr)->needs & check.need) &&
+            if ((needs_of(row.options) & check.need) &&
                 names.find(row.policy) == std::string::npos)
                 names += (names.empty() ? "" : ", ") + row.policy;
         if (!names.empty() && share(check.bytes) < 50)
             notes.push_back(fmt::format("only {:.0f} % of the bytes carry {}, which {} relies on",
                                         share(check.bytes), check.what, names));
     }
-    if (survey.named_bytes)
-        notes.push_back(fmt::format(
-            "the host named the stream of {:.0f} % of the bytes itself; no policy decides these",
-            share(survey.named_bytes)));
     return notes;
 }
 
@@ -169,6 +176,7 @@ std::vector<std::string> all_notes(const Plan &plan, const std::vector<RunResult
         regime_warnings(regime, waf_of_none(plan, results, plan.cells.front().gc));
     for (std::string &note : need_notes(plan, survey))
         notes.push_back(std::move(note));
+    notes.insert(notes.end(), plan.left_out.begin(), plan.left_out.end());
     if (!survey.source_note.empty())
         notes.push_back(survey.source_note);
     if (survey.truncated)
@@ -267,6 +275,10 @@ void compare(const CompareOptions &options) {
         throw Failure(EXIT_RUNTIME, "the trace '" + options.source.path +
                                         "' has no writes; there is nothing to compare");
     Plan plan = make_plan(options, rows, drive_options(regime, user, survey), survey);
+    std::vector<RunPlan *> pointers;
+    for (RunPlan &run : plan.runs)
+        pointers.push_back(&run);
+    foretell_where_needed(pointers, options.jobs);
     std::vector<RunResult> results = run_all(plan.runs, options.jobs);
     if (!results.front().has_drive)
         throw Failure(EXIT_USAGE, "compare needs a drive that counts; use --drive emulated");

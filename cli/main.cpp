@@ -11,6 +11,7 @@
 #include "compare.h"
 #include "failure.h"
 #include "inspect.h"
+#include "matrix.h"
 #include "replay.h"
 
 namespace {
@@ -30,21 +31,21 @@ void add_json_option(CLI::App *command, std::optional<std::string> &json) {
         ->expected(0, 1);
 }
 
-void add_source(CLI::App *command, cli::SourceSpec &source) {
-    command
-        ->add_option("--trace", source.path,
-                     "What to replay: a trace, an experiment (.ini) or a public block trace")
-        ->required();
+CLI::Option *add_source(CLI::App *command, cli::SourceSpec &source) {
+    CLI::Option *trace = command->add_option(
+        "--trace", source.path,
+        "What to replay: a trace, an experiment (.ini) or a public block trace");
     command->add_option("--format", source.format, "Of the trace: " + cli::source_formats())
         ->capture_default_str();
     command->add_option("--import", source.import_options,
                         "How to read a public trace: key=value[,key=value...]");
     command->add_flag("--truncated-ok", source.truncated_ok, "Replay a cut trace up to the cut");
+    return trace;
 }
 
 void add_replay(CLI::App &app, cli::ReplayOptions &options) {
     CLI::App *command = app.add_subcommand("replay", "Replay a trace under one policy");
-    add_source(command, options.source);
+    add_source(command, options.source)->required();
     command->add_option("--policy", options.policy, "NAME[,key=value...]; see trib policies")
         ->required();
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list")
@@ -73,10 +74,50 @@ void add_regime(CLI::App *command, cli::RegimeOptions &regime) {
     command->add_option("--streams", regime.streams, "Streams besides S0 [8]");
 }
 
-void add_compare(CLI::App &app, cli::CompareOptions &options) {
+// compare --matrix shares the flags that mean the same.
+struct CompareFlags {
+    cli::CompareOptions compare;
+    cli::MatrixOptions matrix;
+    bool is_matrix = false;
+};
+
+void run_compare(CompareFlags &flags, bool has_trace) {
+    if (!flags.is_matrix && !has_trace)
+        throw cli::Failure(cli::EXIT_USAGE, "--trace says what to compare on; see trib --help");
+    if (!flags.is_matrix && (flags.matrix.quick || !flags.matrix.workloads.empty()))
+        throw cli::Failure(cli::EXIT_USAGE, "--workloads and --quick belong to --matrix");
+    if (!flags.is_matrix)
+        return cli::compare(flags.compare);
+    if (has_trace)
+        throw cli::Failure(cli::EXIT_USAGE,
+                           "--matrix runs experiments: name them with --workloads, not --trace");
+    flags.matrix.policies = flags.compare.policies;
+    flags.matrix.gcs = flags.compare.gcs;
+    flags.matrix.set = flags.compare.set;
+    flags.matrix.jobs = flags.compare.jobs;
+    flags.matrix.json = flags.compare.json;
+    cli::matrix(flags.matrix);
+}
+
+void add_matrix(CLI::App *command, CompareFlags &flags) {
+    command->add_flag("--matrix", flags.is_matrix,
+                      "Every policy on every workload, under each --gc and --victim");
+    command->add_option("--workloads", flags.matrix.workloads,
+                        "Experiments of the matrix, or folders of them [those installed]");
+    command
+        ->add_option("--victim", flags.matrix.victims,
+                     "Each cell of the matrix runs with each of these: greedy,cost-benefit")
+        ->delimiter(',');
+    command->add_flag("--quick", flags.matrix.quick,
+                      "Matrix of two capacities of writes, greedy only: a glance, not a result");
+}
+
+void add_compare(CLI::App &app, CompareFlags &flags) {
+    cli::CompareOptions &options = flags.compare;
     CLI::App *command =
         app.add_subcommand("compare", "Replay a trace under many policies, one table");
-    add_source(command, options.source);
+    CLI::Option *trace = add_source(command, options.source);
+    add_matrix(command, flags);
     command
         ->add_option("--policy", options.policies,
                      "[LABEL:]NAME[,key=value...][,internal=twin]; may be repeated")
@@ -90,7 +131,7 @@ void add_compare(CLI::App &app, cli::CompareOptions &options) {
     command->add_option("--jobs", options.jobs, "Runs side by side [one per core]")
         ->check(CLI::Range(1u, 1024u));
     add_json_option(command, options.json);
-    command->callback([&options] { cli::compare(options); });
+    command->callback([&flags, trace] { run_compare(flags, trace->count() > 0); });
 }
 
 void add_inspect(CLI::App &app, cli::InspectOptions &options) {
@@ -162,7 +203,7 @@ int run(int argc, char **argv) {
     app.footer("Exit status: 0 done, 1 failed at run time, 2 wrong usage, 3 the drive is too "
                "small. See trib(1).");
     cli::ReplayOptions replay;
-    cli::CompareOptions compare;
+    CompareFlags compare;
     cli::InspectOptions inspect;
     ListOptions lists;
     add_replay(app, replay);

@@ -3,13 +3,20 @@
 // the order of the plans, whatever the number of threads.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "run.h"
 
 namespace cli {
 
-// jobs: 0 = one per core. Throws the failure of the first plan that failed; the others end early.
+// Calls work(i) for each i < count on `jobs` threads (0 = one per core), in order of i as threads
+// become free. total_bytes: what the meter's done_bytes will have reached at the end. Throws the
+// failure of the first i that failed; the others end early (meter.stop).
+void run_each(size_t count, unsigned jobs, const std::string &title, uint64_t total_bytes,
+              const std::function<void(size_t, RunMeter &)> &work);
+
 std::vector<RunResult> run_all(const std::vector<RunPlan> &plans, unsigned jobs);
 
 // The same for one plan.

@@ -8,7 +8,10 @@
 #include "json.h"
 #include "option_text.h"
 #include "pool.h"
+#include "failure.h"
+#include "foretell.h"
 #include "regime.h"
+#include "requirements.h"
 #include "survey.h"
 #include "table.h"
 
@@ -148,6 +151,12 @@ void replay(const ReplayOptions &options) {
     plan.options = pipeline_options(options, survey);
     plan.host_bytes = survey.host_bytes;
     plan.peak_live_bytes = survey.peak_live_bytes;
+    OptionText text;
+    text.merge(plan.options);
+    std::string lack = missing(text, survey);
+    if (!lack.empty())
+        throw Failure(EXIT_USAGE, text.get("policy") + " " + lack);
+    foretell_where_needed({&plan}, 1);
     RunResult run = run_one(plan);
     if (options.json)
         write_json(json_replay(options, survey, plan, run), *options.json);

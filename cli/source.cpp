@@ -39,12 +39,12 @@ class TraceSource : public EventSource {
 
 class WorkloadSource : public EventSource {
   public:
-    explicit WorkloadSource(const Experiment &experiment) {
+    // who: that gave the options, for people.
+    WorkloadSource(const std::string &who, const std::string &name, const std::string &options) {
         trib_error error = {};
-        int rc = trib_workload_open(&workload_, experiment.workload.c_str(),
-                                    experiment.workload_options.c_str(), &error);
+        int rc = trib_workload_open(&workload_, name.c_str(), options.c_str(), &error);
         if (rc)
-            throw core_failure(rc, "experiment '" + experiment.path + "': " + error.text);
+            throw core_failure(rc, who + ": " + error.text);
         trib_workload_describe(workload_, &description_);
         item_.kind = TRIB_TRACE_EVENT;
     }
@@ -79,7 +79,7 @@ class WorkloadSource : public EventSource {
 } // namespace
 
 std::string source_formats() {
-    return "auto|trib|experiment";
+    return "auto|trib|experiment|workload";
 }
 
 std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
@@ -87,11 +87,16 @@ std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
     if (spec.format == "experiment" || (spec.format == "auto" && is_experiment(spec.path))) {
         Experiment experiment = load_experiment(spec.path);
         if (!experiment.workload.empty())
-            return std::make_unique<WorkloadSource>(experiment);
+            return std::make_unique<WorkloadSource>("experiment '" + experiment.path + "'",
+                                                    experiment.workload,
+                                                    experiment.workload_options);
         spec.path = experiment.trace;
         spec.format = experiment.format;
         spec.import_options = experiment.import_options;
     }
+    if (spec.format == "workload")
+        return std::make_unique<WorkloadSource>("workload " + spec.path, spec.path,
+                                                spec.import_options);
     if (spec.format == "trib" || spec.format == "auto")
         return std::make_unique<TraceSource>(spec);
     throw Failure(EXIT_USAGE, fmt::format("unknown format '{}'; valid are {}", spec.format,

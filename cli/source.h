@@ -13,9 +13,9 @@
 namespace cli {
 
 struct SourceSpec {
-    std::string path;            // trace, experiment (.ini) or public trace
+    std::string path;            // trace, experiment (.ini), public trace, or a workload's name
     std::string format = "auto"; // source_formats()
-    std::string import_options;  // of the readers for public traces: key=value,...
+    std::string import_options;  // of a reader for public traces, or of a workload: key=value,...
     bool truncated_ok = false;
 };
 

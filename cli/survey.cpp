@@ -28,6 +28,7 @@ void LiveBlocks::add(Extents &extents, uint64_t first, uint64_t end) {
     }
     extents.emplace_hint(next, first, end);
     live_blocks_ += end - first - covered;
+    dies_ = dies_ || covered > 0;
     peak_blocks_ = std::max(peak_blocks_, live_blocks_);
 }
 
@@ -40,6 +41,7 @@ void LiveBlocks::remove(Extents &extents, uint64_t first, uint64_t end) {
     while (next != extents.end() && next->first < end) {
         uint64_t from = next->first, to = next->second;
         next = extents.erase(next);
+        dies_ = true;
         live_blocks_ -= std::min(to, end) - std::max(from, first);
         if (from < first)
             extents.emplace(from, first);
@@ -133,6 +135,7 @@ Survey survey_source(const SourceSpec &source) {
     survey.files = live.files();
     survey.peak_live_bytes = live.peak_bytes();
     survey.address_end_bytes = live.address_end_bytes();
+    survey.dies = live.dies();
     survey.truncated = events->was_truncated();
     survey.source_note = events->note();
     return survey;

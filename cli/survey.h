@@ -29,6 +29,9 @@ class LiveBlocks {
     uint64_t files() const {
         return seen_.size();
     }
+    bool dies() const { // something was overwritten, deleted or trimmed
+        return dies_;
+    }
     uint64_t address_end_bytes() const { // of file 0, the drive's own address space
         return address_end_bytes_;
     }
@@ -47,6 +50,7 @@ class LiveBlocks {
 
     std::unordered_map<uint64_t, File> files_; // those with live blocks
     uint64_t live_blocks_ = 0, peak_blocks_ = 0, address_end_bytes_ = 0;
+    bool dies_ = false;
     std::unordered_set<uint64_t> seen_;
 };
 
@@ -56,7 +60,7 @@ struct Survey {
     // Of host_bytes, those whose event says who writes, and those whose stream the host had named
     // already.
     uint64_t signature_bytes = 0, hint_bytes = 0, level_bytes = 0, named_bytes = 0;
-    bool truncated = false;
+    bool dies = false, truncated = false;
     std::string source_note; // of the source, once read; "" = nothing to say
     Dictionary dictionary;
 };

@@ -2,7 +2,7 @@
 /* Paper       None; the clairvoyant bound. Grouping by death time: He et al., "The Unwritten Contract of Solid State
  *             Drives", EuroSys'17 (rule "grouping by death time"); here with known deaths.
  * Idea        Blocks that die in the same window of absolute time share a superblock, which then empties at once.
- *             Windows are `window` percent of the capacity long; stream = 1 + window number modulo the streams less one.
+ *             Windows are `death_window` percent of the capacity long; stream = 1 + window number modulo the streams less one.
  *             What dies later than all windows ahead, or never, is the last stream's. Survivors are regrouped in the
  *             same way (gc=class).
  * Uses        The future (a replay of known work), block addresses.
@@ -20,7 +20,7 @@ struct settings {
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
-    {.key = "window", .fallback = "5", .type = TRIB_OPTION_PERCENT,
+    {.key = "death_window", .fallback = "5", .type = TRIB_OPTION_PERCENT,
      .offset = offsetof(struct settings, window_percent), .minimum = 0.01, .maximum = 1000,
      .help = "length of a death-time window, percent of the capacity"},
     TRIB_OPTIONS_END,

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiment_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "experiment.h"
+#include "failure.h"
+
+namespace cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_workload(const fs::path &path) {
+    if (!is_experiment(path.string()) || !fs::is_regular_file(path))
+        return false;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);)
+        if (line.rfind("[workload]", 0) == 0 || line.rfind("[trace]", 0) == 0)
+            return true;
+    return false;
+}
+
+} // namespace
+
+std::string experiment_folder() {
+    std::error_code error;
+    fs::path program = fs::read_symlink("/proc/self/exe", error);
+    // PREFIX/bin/trib, and BUILD/cli/trib of a build inside the source tree or beside it.
+    const fs::path candidates[] = {
+        program.parent_path().parent_path() / "share" / "tributary" / "experiments",
+        fs::path(TRIB_EXPERIMENTS_FOLDER),
+    };
+    for (const fs::path &candidate : candidates)
+        if (fs::is_directory(candidate, error))
+            return candidate.string();
+    throw Failure(EXIT_RUNTIME,
+                  "no experiments beside this program; name files or folders with --workloads");
+}
+
+std::vector<std::string> experiment_files(const std::vector<std::string> &given) {
+    std::vector<std::string> places = given, files;
+    if (places.empty())
+        places.push_back(experiment_folder());
+    for (const std::string &place : places) {
+        if (!fs::exists(place))
+            throw Failure(EXIT_RUNTIME, "no workload at '" + place + "'; check the path");
+        if (!fs::is_directory(place)) {
+            files.push_back(place);
+            continue;
+        }
+        std::vector<std::string> found;
+        for (const fs::directory_entry &entry : fs::directory_iterator(place))
+            if (is_workload(entry.path()))
+                found.push_back(entry.path().string());
+        std::sort(found.begin(), found.end());
+        files.insert(files.end(), found.begin(), found.end());
+    }
+    if (files.empty())
+        throw Failure(EXIT_RUNTIME, "no experiment with a [workload] in '" + places.front() + "'");
+    return files;
+}
+
+} // namespace cli

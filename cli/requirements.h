@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy relies on and the work at hand lacks. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "option_text.h"
+#include "survey.h"
+
+namespace cli {
+
+// Needs of a policy (enum trib_policy_needs) with these options: a table by hand may need less or
+// other things than its policy says.
+uint32_t needs_of(const OptionText &options);
+
+// "" when everything is there; else what is missing, to follow the policy's name: "needs call
+// paths, which this work does not have".
+std::string missing(const OptionText &options, const Survey &survey);
+
+} // namespace cli

@@ -100,17 +100,6 @@ TEST_CASE("sepbit: survivors of class 0 are class 2, others go by their age agai
     REQUIRE(moved(sepbit, 77, 5399, 0) == 3); // never written by the user: cold data of the drive
 }
 
-TEST_CASE("sepbit: a trimmed block's next write replaces nothing: class 1") {
-    State state;
-    Policy sepbit("sepbit", state, 8);
-    for (uint64_t lba = 0; lba < 8; lba++)
-        sepbit.place_block(lba, lba);
-    sepbit.policy->discarded(sepbit.self, 2, 3, 0);
-    const uint16_t want[] = {1, 1, 2, 2, 2, 1, 1, 1};
-    for (uint64_t lba = 0; lba < 8; lba++)
-        REQUIRE(sepbit.place_block(lba, 8 + lba) == want[lba]);
-}
-
 TEST_CASE("sepbit: ages do not wrap: what was written 2^32 blocks ago is old") {
     State state;
     Policy sepbit("sepbit", state, 8, "", 64 << 12); // 64 blocks

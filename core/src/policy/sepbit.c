@@ -11,16 +11,15 @@
  * Constants   All theirs. l is infinite until 16 segments of class 0 were collected, so that
  *             rewrites begin in class 0; a block that is written for the first time is class 1.
  * Deviations  Segments are the drive's superblocks, and the drive decides when to collect (theirs:
- *             at 15 % of garbage) and which (victim=cost-benefit is theirs). A trimmed block counts
- *             as never written: there is nothing that its next write replaces. Full table of write
- *             times instead of their bounded queue, which gives the same answers. Ages above 2^31
- *             blocks (8 TiB) are infinite, on drives up to that size. Without gc=class only the two
- *             user classes exist.
+ *             at 15 % of garbage) and which (victim=cost-benefit is theirs). Trims are not looked
+ *             at: their traces have none, so v runs from the last write even if a trim came
+ *             between. A full table of write times instead of their bounded queue, which gives the
+ *             same answers. Ages above 2^31 blocks (8 TiB) are infinite, on drives up to that
+ *             size. Without gc=class only the two user classes exist.
  * Cost        place: a look into the table, and one at the next entry in turn. Memory: 4 bytes per
  *             block of the drive. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "policy/policies.h"
 
@@ -135,12 +134,6 @@ static void sepbit_reclaimed(void *self, const struct trib_reclaim *unit) {
     sepbit->sum_segments = 0;
 }
 
-static void sepbit_discarded(void *self, uint64_t lba, uint64_t blocks, uint64_t clock_bytes) {
-    struct sepbit *sepbit = self;
-    (void)clock_bytes;
-    memset(&sepbit->written[lba], 0, blocks * sizeof *sepbit->written);
-}
-
 static uint64_t sepbit_memory_bytes(void *self) {
     const struct sepbit *sepbit = self;
     return sizeof *sepbit + sepbit->blocks * sizeof *sepbit->written;
@@ -155,7 +148,6 @@ const struct trib_policy trib_policy_sepbit = {
     .close = sepbit_close,
     .place = sepbit_place,
     .relocate = sepbit_relocate,
-    .discarded = sepbit_discarded,
     .reclaimed = sepbit_reclaimed,
     .memory_bytes = sepbit_memory_bytes,
 };

@@ -117,9 +117,13 @@ static int open_policy(struct trib_pipeline *pipeline, struct trib_options *opti
                                   .capacity_bytes = pipeline->description.capacity_bytes,
                                   .blocks = pipeline->description.capacity_bytes / TRIB_BLOCK_BYTES,
                                   .reclaim_unit_bytes = pipeline->description.reclaim_unit_bytes,
+                                  .usable_blocks = pipeline->description.usable_blocks,
                                   .spare_blocks = spare_blocks(&pipeline->description),
                                   .internal_streams = pipeline->description.internal_streams};
     void *self = NULL;
+
+    memcpy(env.gc, pipeline->description.gc, sizeof env.gc);
+    memcpy(env.victim, pipeline->description.victim, sizeof env.victim);
     int rc = pipeline->policy->open(&self, &env, options, error);
 
     pipeline->policy_self = self;

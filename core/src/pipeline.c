@@ -79,14 +79,16 @@ static uint64_t probe_begins(uint64_t calls) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void probe_ends(uint64_t began_ns, uint64_t *timed, uint64_t *sum_ns) {
+static void probe_ends(uint64_t began_ns, uint32_t timed[TRIB_PROBE_CLASSES]) {
     struct timespec now;
 
     if (TRIB_LIKELY(began_ns == 0))
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    *sum_ns += (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - began_ns;
-    ++*timed;
+    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - began_ns + 1;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(ns), eighth = (unsigned)(ns << 3 >> octave) & 7;
+    unsigned class = octave * 8 + eighth;
+    timed[class < TRIB_PROBE_CLASSES ? class : TRIB_PROBE_CLASSES - 1]++;
 }
 
 /* ---- what dies, and how long did it live? ---- */
@@ -112,7 +114,7 @@ static void on_death(void *arg, const struct trib_death *death) {
         struct trib_flow_probe *probe = &pipeline->probe;
         uint64_t began_ns = probe_begins(probe->died_calls++);
         pipeline->policy->died(pipeline->policy_self, death);
-        probe_ends(began_ns, &probe->died_timed, &probe->died_ns);
+        probe_ends(began_ns, probe->died_timed);
     }
     if (pipeline->observer.died) {
         struct trib_death_report report = describe_death(pipeline, death);
@@ -145,7 +147,7 @@ static uint16_t ask_policy(struct trib_pipeline *pipeline, const struct trib_pla
     uint64_t began_ns = probe_begins(probe->place_calls++);
     uint16_t stream = pipeline->policy->place(pipeline->policy_self, write);
 
-    probe_ends(began_ns, &probe->place_timed, &probe->place_ns);
+    probe_ends(began_ns, probe->place_timed);
     return stream;
 }
 

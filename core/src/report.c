@@ -18,16 +18,28 @@ void trib_pipeline_foretell(struct trib_pipeline *pipeline, const uint32_t *deat
     pipeline->deaths_count = count;
 }
 
+/* The middle of the class that has the median; 0 if nothing was timed. */
+static double median_ns(const uint32_t timed[TRIB_PROBE_CLASSES]) {
+    uint64_t all = 0, below = 0;
+
+    for (unsigned i = 0; i < TRIB_PROBE_CLASSES; i++)
+        all += timed[i];
+    for (unsigned i = 0; i < TRIB_PROBE_CLASSES; i++) {
+        below += timed[i];
+        if (all && 2 * below >= all)
+            return ldexp(1 + ((double)(i % 8) + 0.5) / 8, (int)(i / 8)) - 1;
+    }
+    return 0;
+}
+
 void trib_pipeline_cost(struct trib_pipeline *pipeline, struct trib_cost_report *out) {
     const struct trib_flow_probe *probe = &pipeline->probe;
     const struct trib_policy *policy = pipeline->policy;
 
     trib_state_lock(pipeline->state);
     *out = (struct trib_cost_report){.place_calls = probe->place_calls, .died_calls = probe->died_calls};
-    if (probe->place_timed)
-        out->place_ns = (double)probe->place_ns / (double)probe->place_timed;
-    if (probe->died_timed)
-        out->died_ns = (double)probe->died_ns / (double)probe->died_timed;
+    out->place_ns = median_ns(probe->place_timed);
+    out->died_ns = median_ns(probe->died_timed);
     if (policy->needs & TRIB_NEEDS_SIGNATURE)
         out->state_bytes = trib_state_attribute_count(pipeline->state) * sizeof(struct trib_attribute);
     if (policy->memory_bytes)

@@ -21,6 +21,7 @@ extern const struct trib_policy trib_policy_ofios;
 extern const struct trib_policy trib_policy_equal_partition;
 extern const struct trib_policy trib_policy_sepbit;
 extern const struct trib_policy trib_policy_oracle;
+extern const struct trib_policy trib_policy_tributary;
 
 /* Stream of a write hint in the Linux driver (4.13 to 5.17): NOT_SET and NONE 0, the others hint
  * - 1. */

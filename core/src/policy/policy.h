@@ -37,6 +37,9 @@ struct trib_policy_env {
     uint64_t capacity_bytes; /* exported by the drive; 0 = unknown */
     uint64_t blocks;         /* logical blocks of the drive, so lba < blocks; 0 = unknown */
     uint64_t reclaim_unit_bytes; /* 0 = unknown */
+    uint64_t usable_blocks; /* of those, 0..usable_blocks-1 are the host's; the others hold data of
+                               the drive's own. 0 = unknown */
+    char gc[16], victim[16]; /* how the drive collects, in the emulated drive's words; "" = unknown */
     uint64_t spare_blocks;       /* over-provisioned: physical - logical; 0 = unknown */
     uint32_t internal_streams;   /* valid answers of relocate are 0..internal_streams-1 */
 };

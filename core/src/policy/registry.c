@@ -19,6 +19,7 @@ const struct trib_policy *const trib_policies[] = {
     &trib_policy_equal_partition,
     &trib_policy_sepbit,
     &trib_policy_oracle,
+    &trib_policy_tributary,
     NULL,
 };
 

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paper       Ours. From the papers: lifetime per call path (FAST'19), the last interval of a block as a predictor
+ *             (SepBIT, FAST'22; AutoStream, SYSTOR'17), grouping by death time (EuroSys'17), miniature
+ *             simulation (ATC'17).
+ * Idea        1. A tree of contexts, call path first, refined by what the engine says, the tenant and what the
+ *                overwritten block went through (tributary_contexts.h): in-place data are told apart by their
+ *                blocks' past, append-only data by who writes. A child counts only as far as it has evidence.
+ *             2. Streams are classes of the logarithm of the expected lifetime, of fixed bounds, so that a label
+ *                means the same for ever and no re-clustering mixes data.
+ *             3. How fine the classes should be, or whether to separate at all, depends on the drive: its spare
+ *                area, open superblocks, victims, where survivors go. Several plans are rehearsed on miniatures of
+ *                the drive (tributary_rehearsal.h); the one that copies least places the writes.
+ * Uses        Block addresses, trims; call paths and whatever the context says, if it says it.
+ * Constants   All ours (docs/policies.md has the ablation).
+ * Cost        place: one block's record, one to four look-ups in a hash table, and for one block in `scale` five
+ *             writes to miniatures. Look: O(contexts) per 1 % of the capacity. Memory: 8 bytes per block, the
+ *             miniatures' 9 bytes per block * 5 / scale, 600 KiB of contexts. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "policy/policies.h"
+#include "policy/tributary_contexts.h"
+#include "policy/tributary_rehearsal.h"
+
+struct settings {
+    double interval_percent, memory_percent, history_average;
+    uint32_t refine, admit;
+    int plan;
+    bool censored;
+};
+
+#define FIELD(name) offsetof(struct settings, name)
+enum { PLAN_REHEARSED = TRIB_PLANS };
+
+/* clang-format off */
+static const struct trib_option_spec options[] = {
+    {.key = "plan", .fallback = "rehearsed", .type = TRIB_OPTION_ENUM, .offset = FIELD(plan),
+     .choices = "fine|coarse|hot|paths|none|rehearsed",
+     .help = "how to group; rehearsed: whichever copies least on a miniature of the drive"},
+    {.key = "refine", .fallback = "salts+tenant+history", .type = TRIB_OPTION_FLAGS,
+     .offset = FIELD(refine), .choices = "salts|tenant|history",
+     .help = "what tells contexts of one call path apart"},
+    {.key = "interval", .fallback = "1", .type = TRIB_OPTION_PERCENT,
+     .offset = FIELD(interval_percent), .minimum = 0.01, .maximum = 1000,
+     .help = "of the capacity written between two looks"},
+    {.key = "memory", .fallback = "50", .type = TRIB_OPTION_PERCENT,
+     .offset = FIELD(memory_percent), .minimum = 0.01, .maximum = 100000,
+     .help = "of the capacity written until what was learned weighs half"},
+    {.key = "average", .fallback = "0.125", .type = TRIB_OPTION_DOUBLE,
+     .offset = FIELD(history_average), .minimum = 0.01, .maximum = 1,
+     .help = "weight of the newest interval in a block's mean"},
+    {.key = "admit", .fallback = "64", .type = TRIB_OPTION_U32, .offset = FIELD(admit),
+     .minimum = 1, .maximum = 1u << 20, .help = "deaths that outweigh the parent context"},
+    {.key = "censored", .fallback = "on", .type = TRIB_OPTION_BOOL, .offset = FIELD(censored),
+     .help = "let the age of data still alive raise a lifetime"},
+    TRIB_OPTIONS_END,
+};
+/* clang-format on */
+
+/* Stream 0 takes lifetimes above `longest` capacities and what is unknown; each next stream the next `octaves` octaves
+ * below; the last one all the rest. */
+struct plan {
+    double longest, octaves;
+    bool by_path; /* the overwritten block's past does not count */
+    bool together;
+};
+static const struct plan plans[TRIB_PLANS] = {
+    {.longest = 4, .octaves = 1},                  /* fine */
+    {.longest = 4, .octaves = 2},                  /* coarse: half as many open superblocks */
+    {.longest = 0.1, .octaves = 1},                /* hot: only what dies young leaves the rest */
+    {.longest = 4, .octaves = 1, .by_path = true}, /* paths */
+    {.together = true},                            /* none */
+};
+#define SLACK 0.15 /* of a class: how far beyond its bound a context stays where it was */
+
+struct tributary {
+    struct settings settings;
+    struct trib_contexts *contexts;
+    struct trib_rehearsal rehearsal;
+    struct trib_state *state;
+    uint64_t blocks, clock, look_at, interval_blocks;
+    uint32_t streams, plan, moves;
+};
+
+/* ---- open and close ---- */
+
+static void tributary_close(void *self) {
+    struct tributary *t = self;
+    trib_contexts_close(t->contexts);
+    trib_rehearsal_close(&t->rehearsal);
+    free(t);
+}
+
+static int open_parts(struct tributary *t, const struct trib_policy_env *env) {
+    double decay = pow(0.5, t->settings.interval_percent / t->settings.memory_percent);
+    struct trib_contexts_settings contexts = {.refine = t->settings.refine,
+                                              .admit = t->settings.admit,
+                                              .decay = decay,
+                                              .history_average = t->settings.history_average,
+                                              .censored = t->settings.censored};
+    int code = trib_contexts_open(&t->contexts, &contexts, env->blocks);
+    if (!code && t->settings.plan == PLAN_REHEARSED)
+        code = trib_rehearsal_open(&t->rehearsal, env, decay);
+    return code;
+}
+
+static int tributary_open(void **self, const struct trib_policy_env *env,
+                          struct trib_options *given, struct trib_error *error) {
+    struct settings settings;
+    int code = trib_options_take(given, options, &settings, error);
+    if (code)
+        return code;
+    if (!env->blocks)
+        return trib_fail(error, -EINVAL, "tributary: needs a drive with a known capacity");
+    struct tributary *t = calloc(1, sizeof *t);
+    if (!t)
+        return trib_fail(error, -ENOMEM, "tributary: out of memory");
+    *t = (struct tributary){.settings = settings,
+                            .state = env->state,
+                            .blocks = env->blocks,
+                            .streams = env->streams,
+                            .plan = settings.plan == PLAN_REHEARSED ? 0 : (uint32_t)settings.plan};
+    t->interval_blocks = (uint64_t)((double)env->blocks * settings.interval_percent / 100) + 1;
+    t->look_at = t->interval_blocks;
+    code = open_parts(t, env);
+    if (code) {
+        tributary_close(t);
+        return trib_fail(error, code, "tributary: no memory for %llu blocks",
+                         (unsigned long long)env->blocks);
+    }
+    *self = t;
+    return 0;
+}
+
+/* ---- lifetime -> stream ---- */
+
+/* A context near a bound stays on its side: crossing back and forth would mix what the bound divides. */
+static uint8_t class_of(const struct tributary *t, const struct plan *plan, double lifetime,
+                        uint8_t present) {
+    if (plan->together || lifetime <= 0)
+        return 0;
+    double place = log2(plan->longest * (double)t->blocks / lifetime) / plan->octaves + 1;
+    double last = t->streams;
+    place = place < 0 ? 0 : place > last ? last : place;
+    bool stays = place > present - SLACK && place < present + 1 + SLACK;
+    return stays ? present : (uint8_t)place;
+}
+
+/* The context without the past of the block. */
+static uint32_t path_of(const struct tributary *t, uint32_t node) {
+    const struct trib_context_node *n = &t->contexts->node[node];
+    return n->by_history ? n->parent : node;
+}
+
+static void classify(struct tributary *t) {
+    uint32_t moved = 0;
+    for (uint32_t i = 1; i < TRIB_CONTEXTS_MAX; i++) {
+        struct trib_context_node *n = &t->contexts->node[i];
+        if (!n->key)
+            continue;
+        double lifetime = trib_contexts_lifetime(t->contexts, i, t->clock);
+        double path = trib_contexts_lifetime(t->contexts, path_of(t, i), t->clock);
+        uint8_t before = n->stream[t->plan];
+        for (uint32_t p = 0; p < TRIB_PLANS; p++)
+            n->stream[p] =
+                class_of(t, &plans[p], plans[p].by_path ? path : lifetime, n->stream[p]);
+        moved += before && before != n->stream[t->plan];
+    }
+    t->moves += moved > 0;
+}
+
+static void tributary_tick(void *self, uint64_t clock_bytes) {
+    struct tributary *t = self;
+    (void)clock_bytes;
+    if (t->clock < t->look_at)
+        return;
+    t->look_at = t->clock + t->interval_blocks;
+    classify(t);
+    trib_contexts_age(t->contexts);
+    if (t->settings.plan == PLAN_REHEARSED)
+        t->plan = trib_rehearsal_choose(&t->rehearsal, t->plan);
+}
+
+/* ---- writes and deaths ---- */
+
+/* Without an address: as the call path's row was placed last. */
+static uint16_t place_by_row(const struct tributary *t, trib_attribute_ref attribute) {
+    const struct trib_attribute *row = trib_state_attribute(t->state, attribute);
+    uint16_t stream = row ? atomic_load_explicit(&row->stream, memory_order_relaxed) : 0;
+    return stream <= t->streams ? stream : 0;
+}
+
+static void tell_row(const struct tributary *t, trib_attribute_ref attribute, uint32_t leaf) {
+    struct trib_attribute *row = trib_state_attribute(t->state, attribute);
+    uint16_t stream = t->contexts->node[path_of(t, leaf)].stream[t->plan];
+    if (row && atomic_load_explicit(&row->stream, memory_order_relaxed) != stream)
+        atomic_store_explicit(&row->stream, stream, memory_order_relaxed);
+}
+
+static uint16_t tributary_place(void *self, const struct trib_placement *write) {
+    struct tributary *t = self;
+    if (write->lba >= t->blocks)
+        return place_by_row(t, write->attribute);
+    t->clock = write->block_clock;
+    uint32_t leaf = trib_contexts_write(t->contexts, write);
+    const uint8_t *stream = t->contexts->node[leaf].stream;
+    trib_rehearsal_write(&t->rehearsal, write->lba, stream);
+    tell_row(t, write->attribute, leaf);
+    return stream[t->plan];
+}
+
+static void tributary_discarded(void *self, uint64_t lba, uint64_t blocks, uint64_t clock_bytes) {
+    struct tributary *t = self;
+    (void)clock_bytes;
+    for (uint64_t i = 0; i < blocks; i++)
+        trib_contexts_kill(t->contexts, lba + i, t->clock);
+    trib_rehearsal_discard(&t->rehearsal, lba, blocks);
+}
+
+static uint32_t tributary_moves(void *self) {
+    return ((const struct tributary *)self)->moves;
+}
+
+static uint64_t tributary_memory(void *self) {
+    const struct tributary *t = self;
+    return sizeof *t + sizeof *t->contexts + t->blocks * sizeof *t->contexts->blocks +
+           trib_rehearsal_memory(&t->rehearsal);
+}
+
+const struct trib_policy trib_policy_tributary = {
+    .name = "tributary",
+    .summary = "ours: contexts, log-lifetime classes, rehearsed plans",
+    .options = options,
+    .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_PAGE | TRIB_LBA_OPTIONAL,
+    .open = tributary_open,
+    .close = tributary_close,
+    .place = tributary_place,
+    .discarded = tributary_discarded,
+    .tick = tributary_tick,
+    .reclusterings = tributary_moves,
+    .memory_bytes = tributary_memory,
+};

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/events.hpp"
 #include "support/trace_file.hpp"
@@ -22,6 +24,21 @@ trib_trace_writer *open_writer(const std::string &path) {
     trib_trace_writer *writer = nullptr;
     trib_error error{};
     REQUIRE(trib_trace_writer_open(&writer, path.c_str(), &error) == 0);
+    return writer;
+}
+
+// Writes to a pipe as a program does whose trace is "-"; takes the descriptor.
+trib_trace_writer *stdout_writer(int write_end) {
+    const int saved = dup(STDOUT_FILENO);
+    REQUIRE(dup2(write_end, STDOUT_FILENO) == STDOUT_FILENO);
+    trib_trace_writer *writer = nullptr;
+    trib_error error{};
+    const int rc = trib_trace_writer_open(&writer, "-", &error);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    close(write_end);
+    INFO(error.text);
+    REQUIRE(rc == 0);
     return writer;
 }
 
@@ -178,13 +195,49 @@ TEST_CASE("a full disk makes the writer inert") {
     REQUIRE(error.text[0]);
 }
 
-TEST_CASE("a pipe that breaks makes the writer inert, without a signal") {
+TEST_CASE("a FIFO is refused, whether somebody reads it or not, and a folder") {
     ScratchFolder folder;
     const auto path = folder.file("fifo");
     REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-    const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
-    REQUIRE(reader >= 0);
+    for (const bool is_read : {false, true}) {
+        const int reader = is_read ? open(path.c_str(), O_RDONLY | O_NONBLOCK) : -1;
+        trib_error error{};
+        trib_trace_writer *writer = nullptr;
+        REQUIRE(trib_trace_writer_open(&writer, path.c_str(), &error) == -EEXIST);
+        REQUIRE(std::string(error.text).find("standard output") != std::string::npos);
+        REQUIRE(trib_trace_writer_open(&writer, "/", &error) == -EISDIR);
+        close(reader);
+    }
+}
+
+TEST_CASE("a closed trace is free again, even while a forked child lives") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
     trib_trace_writer *writer = open_writer(path);
+    int gate[2];
+    REQUIRE(pipe(gate) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+    trib_error error{};
+    const int again = trib_trace_writer_open(&writer, path.c_str(), &error);
+    close(gate[1]);
+    close(gate[0]);
+    REQUIRE(waitpid(child, nullptr, 0) == child);
+    INFO(error.text);
+    REQUIRE(again == 0);
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+}
+
+TEST_CASE("a pipe that breaks makes the writer inert, without a signal") {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const int reader = ends[0];
+    trib_trace_writer *writer = stdout_writer(ends[1]);
     REQUIRE(trib_trace_write_gap(writer, 1, 1) == 0);
     REQUIRE(trib_trace_flush(writer) == 0);
     close(reader);
@@ -239,21 +292,20 @@ TEST_CASE(
 }
 
 TEST_CASE("a trace can be read from a pipe") {
-    ScratchFolder folder;
-    const auto path = folder.file("fifo");
-    REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const auto path = "/dev/fd/" + std::to_string(ends[0]);
     FileEvents source(3);
     const auto events = source.take(50000);
+    trib_trace_writer *const writer = stdout_writer(ends[1]);
     std::thread producer([&] {
-        trib_trace_writer *writer = nullptr;
-        if (trib_trace_writer_open(&writer, path.c_str(), nullptr) != 0)
-            return;
         for (const auto &event : events)
             trib_trace_write(writer, &event);
         trib_trace_writer_close(writer);
     });
     const auto contents = read_trace(path);
     producer.join();
+    close(ends[0]);
     REQUIRE(contents.error == "");
     REQUIRE(contents.end_result == 0);
     REQUIRE(contents.events.size() == events.size());

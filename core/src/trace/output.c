@@ -15,9 +15,10 @@
 #include "base/options.h"
 #include "trace/format.h"
 
-/* Only a file that begins like a trace may be truncated, and only while no other writer extends it:
- * the lock dies with its process, so it needs no cleaning up. File systems without locks are taken
- * as they are. */
+/* Only a file that begins like a trace may be truncated, and only while no other writer extends it.
+ * The lock belongs to the open file, not to the process: it goes when that is closed or unlocked. If
+ * this process is killed, a child it forked keeps the file locked until it calls exec or ends. File
+ * systems without locks are taken as they are. */
 static int claim_file(int fd, const char *path, off_t size, struct trib_error *error) {
     uint8_t magic[TRIB_TRACE_MAGIC_BYTES];
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -38,23 +39,34 @@ static int claim_file(int fd, const char *path, off_t size, struct trib_error *e
     return 0;
 }
 
-static int open_path(const char *path) {
+/* A FIFO would hold up the engine that opens it, and a stalled reader its close; a trace would
+ * overwrite a block device. */
+static bool is_fit(mode_t mode) {
+    return S_ISREG(mode) || S_ISCHR(mode);
+}
+
+static int open_path(const char *path, struct trib_error *error) {
     struct stat status;
-    if (strcmp(path, "-") == 0)
-        return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    /* Opening a FIFO for reading as well would keep it from ever breaking. */
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+    bool is_stdout = strcmp(path, "-") == 0, exists = stat(path, &status) == 0;
+    if (!is_stdout && exists && !is_fit(status.st_mode))
+        return trib_fail(error, S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST,
+                         "%s: neither a file nor a character device; for a pipe, write the trace to "
+                         "\"-\", standard output",
+                         trib_trace_path_shown(path));
+    int access = exists && !S_ISREG(status.st_mode) ? O_WRONLY : O_RDWR | O_CREAT;
+    int fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                       : open(path, access | O_CLOEXEC | O_NOCTTY, 0644);
+    return fd >= 0 ? fd
+                   : trib_fail(error, -errno, "%s: cannot open for writing: %s",
+                               trib_trace_path_shown(path), strerror(errno));
 }
 
 int trib_trace_output_open(struct trib_trace_output *output, const char *path,
                            struct trib_error *error) {
     struct stat status;
-    int fd = open_path(path), rc = 0;
+    int fd = open_path(path, error), rc = 0;
     if (fd < 0)
-        return trib_fail(error, -errno, "%s: cannot open for writing: %s",
-                         trib_trace_path_shown(path), strerror(errno));
+        return fd;
     if (fstat(fd, &status) != 0)
         rc = trib_fail(error, -errno, "%s: cannot stat: %s", trib_trace_path_shown(path),
                        strerror(errno));
@@ -64,7 +76,11 @@ int trib_trace_output_open(struct trib_trace_output *output, const char *path,
         close(fd);
         return rc;
     }
-    *output = (struct trib_trace_output){fd, S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)};
+    *output = (struct trib_trace_output){
+        .fd = fd,
+        .may_break = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode),
+        .is_locked = S_ISREG(status.st_mode) && strcmp(path, "-") != 0,
+    };
     return 0;
 }
 
@@ -108,5 +124,7 @@ int trib_trace_output_write(const struct trib_trace_output *output, const void *
 int trib_trace_output_close(struct trib_trace_output *output) {
     int fd = output->fd;
     output->fd = -1;
+    if (fd >= 0 && output->is_locked)
+        flock(fd, LOCK_UN); /* a forked child still has the file open */
     return fd >= 0 && close(fd) != 0 && errno != EINTR ? -errno : 0;
 }

@@ -12,9 +12,11 @@
 struct trib_trace_output {
     int fd;
     bool may_break; /* a pipe or socket, whose reader may go away */
+    bool is_locked;
 };
 
-/* An empty file, exclusively locked, or a pipe or device as it is. 0, -EEXIST, -EBUSY, -errno. */
+/* An empty file, exclusively locked; a character device or, for "-", standard output as it is. 0;
+ * -EEXIST (not a trace, or no file), -EBUSY, -errno. */
 int trib_trace_output_open(struct trib_trace_output *output, const char *path,
                            struct trib_error *error);
 

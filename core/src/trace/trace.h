@@ -43,7 +43,7 @@ struct trib_trace_item {
 };
 
 /* Truncates an existing file only if it is empty or a trace that nobody is writing. "-" is standard
- * output. 0; -EEXIST (a file that is not a trace); -EBUSY (another writer has it); -errno. Nothing
+ * output. 0; -EEXIST (a file that is not a trace, a FIFO, socket or block device); -EBUSY (another writer has it); -errno. Nothing
  * is fsynced, here or later. */
 int trib_trace_writer_open(struct trib_trace_writer **out, const char *path,
                            struct trib_error *error);

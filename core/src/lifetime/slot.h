@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to core/src/lifetime: the 32-byte slots of the arena (docs/formats/state.md, "Runs") and
+/* Private to core/src/lifetime: the 32-byte slots of the arena (docs/formats/state.md, "Slots") and
  * access to them.
  *
  * Three kinds of live slot. RUN: one run of a file that has a HEAD. HEAD: a file, root of the tree
@@ -8,7 +8,7 @@
  *
  *            bits 63..                                            ..0
  *   word 0   birth / 64 bytes: 50 | RUN: high 12 bits of its file | kind: 2
- *   word 1   RUN, SINGLE: attribute: 32 | length: 32              HEAD: root: 32 (low)
+ *   word 1   RUN, SINGLE: reference to a row: 32 | length: 32     HEAD: root: 32 (low)
  *   word 2   right: 28 | left: 28 | stream: 8
  *   word 3   RUN: offset: 48 | low 16 bits of its file            HEAD, SINGLE: file identity
  *

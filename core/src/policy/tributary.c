@@ -31,7 +31,7 @@ struct settings {
 };
 
 #define FIELD(name) offsetof(struct settings, name)
-enum { PLAN_REHEARSED = TRIB_PLANS };
+enum { PLAN_FINE = 0, PLAN_NONE = TRIB_PLANS - 1, PLAN_REHEARSED = TRIB_PLANS };
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
@@ -120,10 +120,13 @@ static int tributary_open(void **self, const struct trib_policy_env *env,
                             .state = env->state,
                             .blocks = env->blocks,
                             .streams = env->streams,
-                            .plan = settings.plan == PLAN_REHEARSED ? 0 : (uint32_t)settings.plan};
+                            .plan = (uint32_t)settings.plan};
     t->interval_blocks = (uint64_t)((double)env->blocks * settings.interval_percent / 100) + 1;
     t->look_at = t->interval_blocks;
     code = open_parts(t, env);
+    /* Until there is evidence: what cannot be worse than no placement. */
+    if (settings.plan == PLAN_REHEARSED)
+        t->plan = trib_rehearsal_plays(&t->rehearsal) ? PLAN_NONE : PLAN_FINE;
     if (code) {
         tributary_close(t);
         return trib_fail(error, code, "tributary: no memory for %llu blocks",

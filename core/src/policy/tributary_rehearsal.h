@@ -10,6 +10,7 @@
 #define TRIB_POLICY_TRIBUTARY_REHEARSAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "policy/policy.h"
 #include "policy/tributary_contexts.h"
@@ -31,6 +32,9 @@ struct trib_rehearsal {
  * stage, which is no error. */
 int trib_rehearsal_open(struct trib_rehearsal *rehearsal, const struct trib_policy_env *env,
                         double decay);
+static inline bool trib_rehearsal_plays(const struct trib_rehearsal *rehearsal) {
+    return rehearsal->stage[0] != NULL;
+}
 void trib_rehearsal_close(struct trib_rehearsal *rehearsal);
 
 /* One written block; stream[p] is where plan p puts it. */

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of `tributary` by hand: what a context believes, which class that is, when a block's past counts.
+#include "support/policy.hpp"
+
+#include <memory>
+
+#include "policy/tributary_contexts.h"
+
+using namespace trib_test;
+
+namespace {
+
+struct Contexts {
+    explicit Contexts(uint32_t refine = 0, double decay = 0.5) {
+        trib_contexts_settings settings{};
+        settings.refine = refine;
+        settings.admit = 2;
+        settings.decay = decay;
+        settings.history_average = 0.5;
+        settings.censored = true;
+        REQUIRE(trib_contexts_open(&contexts, &settings, 1000) == 0);
+    }
+    ~Contexts() {
+        trib_contexts_close(contexts);
+    }
+    Contexts(const Contexts &) = delete;
+
+    uint32_t write(uint64_t signature, uint64_t lba, uint64_t clock, uint8_t hint = 0) const {
+        trib_placement write{};
+        write.who = context(signature, TRIB_FILE_UNKNOWN, hint);
+        write.lba = lba;
+        write.block_clock = clock;
+        return trib_contexts_write(contexts, &write);
+    }
+    double lifetime(uint32_t node, uint64_t clock) const {
+        return trib_contexts_lifetime(contexts, node, clock);
+    }
+    trib_contexts *contexts = nullptr;
+};
+
+constexpr uint64_t MiB = 1 << 20;
+
+} // namespace
+
+TEST_CASE("tributary: a lifetime is the mean over deaths") {
+    Contexts c;
+    const uint32_t node = c.write(7, 0, 0);
+    REQUIRE(c.lifetime(node, 0) == 0); // nothing is known
+    REQUIRE(c.write(7, 1, 0) == node);
+    trib_contexts_kill(c.contexts, 0, 10);
+    trib_contexts_kill(c.contexts, 1, 30);
+    REQUIRE(c.lifetime(node, 30) == 20);
+    trib_contexts_kill(c.contexts, 1, 90); // dead already
+    trib_contexts_kill(c.contexts, 5, 90); // never written
+    REQUIRE(c.lifetime(node, 90) == 20);
+}
+
+TEST_CASE("tributary: what outlives the mean counts with its age, what is younger does not") {
+    Contexts c;
+    const uint32_t node = c.write(7, 0, 0);
+    c.write(7, 1, 0);
+    trib_contexts_kill(c.contexts, 0, 10);
+    REQUIRE(c.lifetime(node, 10) == 10);  // the survivor is as old as the mean
+    REQUIRE(c.lifetime(node, 90) == 50);  // (10 + 90) / 2
+    REQUIRE(c.lifetime(node, 990) == 500);
+}
+
+TEST_CASE("tributary: a context leans on its parent until it has seen as many deaths") {
+    Contexts c(TRIB_REFINE_SALTS);
+    const uint32_t shorter = c.write(7, 0, 0, TRIB_HINT_SHORT), longer = c.write(7, 1, 0, TRIB_HINT_LONG);
+    REQUIRE(shorter != longer);
+    REQUIRE(c.contexts->node[shorter].parent == c.contexts->node[longer].parent);
+    trib_contexts_kill(c.contexts, 0, 10);
+    trib_contexts_kill(c.contexts, 1, 100);
+    // The call path: (10 + 100) / 2 = 55, which weighs 2 deaths in each child.
+    REQUIRE(c.lifetime(shorter, 100) == Approx((10 + 2 * 55) / 3.0));
+    REQUIRE(c.lifetime(longer, 100) == Approx((100 + 2 * 55) / 3.0));
+}
+
+TEST_CASE("tributary: a block's past is the mean logarithm of its intervals") {
+    Contexts c(TRIB_REFINE_HISTORY);
+    const uint32_t first = c.write(7, 3, 0);
+    REQUIRE(c.contexts->blocks[3].interval == 0);
+    const uint32_t second = c.write(7, 3, 16); // log2 16 = 4 octaves: 1 + 32 eighths
+    REQUIRE(c.contexts->blocks[3].interval == 33);
+    REQUIRE(second != first);
+    c.write(7, 3, 16 + 64); // 6 octaves: 49; the mean of both
+    REQUIRE(c.contexts->blocks[3].interval == 41);
+    c.write(7, 3, 80 + 256); // 8 octaves: 65; from now on half of the newest
+    REQUIRE(c.contexts->blocks[3].interval == 53);
+    trib_contexts_kill(c.contexts, 3, 400);
+    c.write(7, 3, 500); // a trimmed block has no past
+    REQUIRE(c.contexts->blocks[3].interval == 0);
+    REQUIRE(c.contexts->blocks[3].writes == 1);
+}
+
+TEST_CASE("tributary: what is not used any more is forgotten, and its room is given again") {
+    Contexts c;
+    const uint32_t node = c.write(7, 0, 0);
+    for (int i = 0; i < 20; i++)
+        trib_contexts_age(c.contexts);
+    REQUIRE(c.contexts->node[node].key != 0); // its block is alive
+    trib_contexts_kill(c.contexts, 0, 10);
+    for (int i = 0; i < 20; i++)
+        trib_contexts_age(c.contexts);
+    REQUIRE(c.contexts->node[node].key == 0);
+    for (uint64_t signature = 1; signature < 3 * TRIB_CONTEXTS_MAX; signature++) {
+        c.write(signature, 1, signature);
+        if (signature % 1000 == 0)
+            for (int i = 0; i < 10; i++)
+                trib_contexts_age(c.contexts);
+    }
+    REQUIRE(c.contexts->refused == 0);
+}
+
+TEST_CASE("tributary: a full table takes a context for its parent") {
+    Contexts c;
+    for (uint64_t i = 1; i < TRIB_CONTEXTS_MAX; i++)
+        REQUIRE(c.write(i, i % 1000, i) != 0);
+    REQUIRE(c.write(1u << 30, 5, 1u << 20) == 0);
+    REQUIRE(c.contexts->refused == 1);
+    trib_contexts_kill(c.contexts, 5, 1u << 21); // of nobody: nothing happens
+}
+
+TEST_CASE("tributary: classes are octaves below four capacities, the last takes the rest") {
+    State state;
+    struct {
+        uint64_t lifetime;
+        uint16_t fine, coarse;
+    } const rows[] = {{5000, 0, 0}, {3000, 1, 1}, {1500, 2, 1}, {700, 3, 2}, {60, 7, 4}, {3, 8, 6}};
+    for (const auto &row : rows)
+        for (const bool coarse : {false, true}) {
+            CAPTURE(row.lifetime, coarse);
+            Policy p("tributary", state, 8,
+                     std::string("plan=") + (coarse ? "coarse" : "fine") + ",interval=1,censored=off",
+                     1000 * TRIB_BLOCK_BYTES);
+            REQUIRE(p.code == 0);
+            trib_placement write{};
+            write.who = context(7);
+            uint64_t clock = 0;
+            for (int i = 0; i < 300; i++) { // one block, written every `lifetime` blocks
+                p.place_block(1, clock, 1, write);
+                p.tick(clock * TRIB_BLOCK_BYTES);
+                clock += row.lifetime;
+            }
+            REQUIRE(p.place_block(1, clock, 1, write) == (coarse ? row.coarse : row.fine));
+        }
+}
+
+TEST_CASE("tributary: plan=none separates nothing, and without an address the row decides") {
+    State state;
+    Policy none("tributary", state, 8, "plan=none"), fine("tributary", state, 8, "plan=fine");
+    const trib_attribute_ref ref = state.intern(9);
+    state.row(9).stream = 5;
+    trib_placement write{};
+    write.attribute = ref;
+    REQUIRE(fine.place_block(TRIB_LBA_UNKNOWN, 0, 1, write) == 5);
+    state.row(9).stream = 9; // of a state file from a drive with more streams
+    REQUIRE(fine.place_block(TRIB_LBA_UNKNOWN, 0, 1, write) == 0);
+    for (uint64_t clock = 0; clock < 5000; clock++) {
+        REQUIRE(none.place_block(clock % 7, clock) == 0);
+        none.tick(clock);
+    }
+}
+
+TEST_CASE("oracle: streams are windows of death time, modulo all but the last") {
+    State state;
+    // 256 blocks, windows of 10 % = 25; 8 streams: windows 0..6 ahead, the eighth for the rest
+    Policy p("oracle", state, 8, "death_window=10", MiB);
+    trib_placement write{};
+    const struct {
+        uint64_t now, death;
+        uint16_t stream;
+    } rows[] = {{0, 10, 1}, {0, 25, 2}, {0, 174, 7}, {0, 175, 8}, {0, TRIB_NEVER, 8},
+                {100, 120, 5}, {100, 175, 1}, {100, 274, 4}, {100, 275, 8}};
+    for (const auto &row : rows) {
+        CAPTURE(row.now, row.death);
+        write.death_block = row.death;
+        REQUIRE(p.place_block(3, row.now, 1, write) == row.stream);
+    }
+}

@@ -40,12 +40,15 @@ struct Plan {
 };
 
 // The drive's option of that name, in its words; here it also decides the columns of the row.
-bool parse_internal(const std::string &value, bool wanted) {
+std::string parse_internal(const std::string &value, bool wanted) {
     if (value == "auto" || value.empty())
-        return wanted;
-    if (value == "twin" || value == "off")
-        return value == "twin";
-    throw Failure(EXIT_USAGE, "internal=" + value + ": valid are auto, off and twin");
+        return wanted ? "twin" : "";
+    if (value == "off")
+        return "";
+    if (value == "twin" || value == "substream" || value == "chain")
+        return value;
+    throw Failure(EXIT_USAGE,
+                  "internal=" + value + ": valid are auto, off, twin, substream and chain");
 }
 
 Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
@@ -64,7 +67,7 @@ Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
         for (size_t row = 0; row < plan.rows.size(); row++) {
             OptionText text = plan.rows[row].options;
             text.merge(drive.text());
-            text.set("gc", plan.rows[row].internal ? "twin" : gc);
+            text.set("gc", plan.rows[row].internal.empty() ? gc : plan.rows[row].internal);
             for (const std::string &more : options.set)
                 text.merge(more);
             RunPlan run;
@@ -85,7 +88,8 @@ Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
 // Steady WAF of the row without placement under the same gc; 0 when there is none.
 double waf_of_none(const Plan &plan, const std::vector<RunResult> &results, const std::string &gc) {
     for (const Cell &cell : plan.cells)
-        if (cell.gc == gc && plan.rows[cell.row].policy == "none" && !plan.rows[cell.row].internal)
+        if (cell.gc == gc && plan.rows[cell.row].policy == "none" &&
+            plan.rows[cell.row].internal.empty())
             return results[cell.run].waf_steady;
     return 0;
 }
@@ -131,7 +135,7 @@ std::string table_text(const Plan &plan, const std::vector<RunResult> &results) 
         if (i > 0 && plan.cells[i - 1].gc != cell.gc)
             table.rule();
         double excess = excess_ratio(run.waf_steady, waf_of_none(plan, results, cell.gc));
-        table.add({row.title, row.internal ? "yes" : "", row.salt ? "yes" : "", cell.gc,
+        table.add({row.title, row.internal.empty() ? "" : "yes", row.salt ? "yes" : "", cell.gc,
                    fixed(run.waf, 3), run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "-",
                    excess >= 0 ? fixed(excess, 2) : "-",
                    si(static_cast<double>(run.drive.gc_pages)),
@@ -160,8 +164,7 @@ std::vector<std::string> need_notes(const Plan &plan, const Survey &survey) {
     for (const auto &check : checks) {
         std::string names;
         for (const RowSpec &row : plan.rows)
-            if ((needs_of(row.options) & check.need) &&
-                names.find(row.policy) == std::string::npos)
+            if ((needs_of(row.options) & check.need) && names.find(row.policy) == std::string::npos)
                 names += (names.empty() ? "" : ", ") + row.policy;
         if (!names.empty() && share(check.bytes) < 50)
             notes.push_back(fmt::format("only {:.0f} % of the bytes carry {}, which {} relies on",
@@ -220,7 +223,7 @@ Json json_compare(const CompareOptions &options, const Plan &plan,
         Json row = {{"label", spec.label},
                     {"policy", spec.policy},
                     {"options", plan.runs[cell.run].options},
-                    {"internal", spec.internal},
+                    {"internal", !spec.internal.empty()},
                     {"salt", spec.salt},
                     {"gc", cell.gc}};
         double excess = excess_ratio(run.waf_steady, waf_of_none(plan, results, cell.gc));
@@ -233,6 +236,12 @@ Json json_compare(const CompareOptions &options, const Plan &plan,
 }
 
 } // namespace
+
+static std::string label_of_internal(const std::string &internal) {
+    if (internal.empty())
+        return "";
+    return internal == "twin" ? "+internal" : "+" + internal;
+}
 
 RowSpec parse_row(const std::string &text) {
     RowSpec row;
@@ -249,9 +258,8 @@ RowSpec parse_row(const std::string &text) {
     row.internal = parse_internal(row.options.get("internal"), policy->wants_internal);
     row.options.erase("internal");
     row.title = labelled ? text.substr(0, colon) : row.policy;
-    row.label = labelled
-                    ? row.title
-                    : row.policy + (row.salt ? "+salt" : "") + (row.internal ? "+internal" : "");
+    row.label = labelled ? row.title
+                         : row.policy + (row.salt ? "+salt" : "") + label_of_internal(row.internal);
     return row;
 }
 

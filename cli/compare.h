@@ -16,11 +16,11 @@ struct CompareOptions {
     SourceSpec source;
     std::string drive;
     std::vector<std::string>
-        policies; // "[label:]policy[,key=value...][,internal=twin]"; empty = the default set
+        policies; // "[label:]policy[,key=value...][,internal=...]"; empty = the default set
     std::vector<std::string> gcs = {"same", "shared"};
     std::vector<std::string> set;
     RegimeOptions regime;
-    unsigned jobs = 0; // 0 = one per core
+    unsigned jobs = 0;               // 0 = one per core
     std::optional<std::string> json; // where to; "" = standard output
 };
 
@@ -29,8 +29,9 @@ struct RowSpec {
     std::string label; // for JSON; unique names are up to the user
     std::string title; // for the table, where two columns already say internal and salt
     std::string policy;
-    OptionText options; // of the pipeline, without the drive's
-    bool internal = false, salt = false;
+    OptionText options;   // of the pipeline, without the drive's
+    std::string internal; // who takes the survivors whatever gc says: twin, substream, chain; or ""
+    bool salt = false;
 };
 
 RowSpec parse_row(const std::string &text); // throws Failure (usage)

@@ -167,8 +167,8 @@ void Maker::add_cells(size_t workload, size_t row, const std::string &victim) {
         add_cell(std::move(cell), text);
     };
     const trib_policy &policy = *trib_policy_find(spec.policy.c_str(), nullptr);
-    std::string own = spec.internal ? "twin" : own_destination(policy);
-    bool only_own = spec.internal && !policy.wants_internal; // asked for with internal=twin
+    std::string own = spec.internal.empty() ? own_destination(policy) : spec.internal;
+    bool only_own = !spec.internal.empty() && !policy.wants_internal; // asked for with internal=
     for (const std::string &gc : options_.gcs)
         if (!only_own)
             add(gc, false);
@@ -182,7 +182,6 @@ void Maker::keep(const MatrixRun &run, const RunResult &result) {
     MatrixCell &cell = matrix_.cells[run.cell];
     if (cell.waf > 0 && cell.waf_steady <= result.waf_steady)
         return;
-    const trib_policy *policy = trib_policy_find(matrix_.rows[cell.row].policy.c_str(), nullptr);
     cell.options = run.plan.options;
     cell.waf = result.waf;
     cell.waf_steady = result.waf_steady;
@@ -196,10 +195,7 @@ void Maker::keep(const MatrixRun &run, const RunResult &result) {
     cell.gc_pages = result.drive.gc_pages;
     cell.metadata_pages = result.drive.metadata_pages;
     cell.erases = result.drive.erases;
-    // What the host's writes named; where blocks decide, only the drive knows.
-    cell.streams_used = policy->needs & TRIB_NEEDS_LBA
-                            ? result.drive.streams_used
-                            : static_cast<uint32_t>(result.streams.size());
+    cell.streams_used = static_cast<uint32_t>(result.streams.size());
     cell.samples.clear();
     for (size_t i = 0; i < result.samples.size(); i++)
         if ((i + 1) % (SAMPLES / SERIES_POINTS) == 0 || i + 1 == result.samples.size())

@@ -12,11 +12,12 @@ uint32_t needs_of(const OptionText &options) {
         return needs;
     std::string map = options.get("map");
     needs &= ~static_cast<uint32_t>(TRIB_NEEDS_LEVEL);
-    if (map == "host")
+    if (map == "host" || map == "f2fs")
         return needs | TRIB_NEEDS_VSTREAM;
     if (map == "hint")
         return needs | TRIB_NEEDS_HINT;
-    return map == "3way" ? needs : needs | TRIB_NEEDS_LEVEL;
+    bool by_level = map == "level" || map == "hs8" || map == "cassandra" || map == "mixed1";
+    return by_level ? needs | TRIB_NEEDS_LEVEL : needs;
 }
 
 std::string missing(const OptionText &options, const Survey &survey) {

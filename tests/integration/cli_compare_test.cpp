@@ -258,3 +258,17 @@ TEST_CASE("what compare refuses") {
     check_refusal(small, 3);
     CHECK(has(small.err, "choose capacity="));
 }
+
+TEST_CASE("substreams and chains are rows of their own, whatever gc says") {
+    Folder folder;
+    write_trace(folder.file("t"), 40 * MIB);
+    const Json json = Json::parse(
+        trib(compare_arguments(folder.file("t"), {"--policy", "none,internal=chain", "--policy",
+                                                  "pcstream,internal=substream", "--set",
+                                                  "substream_pages=10", "--json", "-"}))
+            .out);
+    for (const auto &row : json["rows"]) {
+        CHECK(row["internal"] == true);
+        CHECK(row["label"] == (row["policy"] == "none" ? "none+chain" : "pcstream+substream"));
+    }
+}

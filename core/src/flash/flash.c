@@ -92,13 +92,19 @@ static inline bool write_one(struct trib_flash *f, uint32_t lba, uint16_t stream
     return true;
 }
 
-int trib_flash_write(struct trib_flash *f, uint64_t lba, uint32_t pages, uint16_t stream) {
-    if (TRIB_LIKELY(pages == 1 && lba < f->logical_pages) && write_one(f, (uint32_t)lba, stream))
-        return 0;
+/* Not inlined: it would make the shortcut save registers that only this path needs. */
+static __attribute__((noinline)) int write_any(struct trib_flash *f, uint64_t lba, uint32_t pages,
+                                               uint16_t stream) {
     if (TRIB_UNLIKELY(!in_range(f, lba, pages)))
         return -EINVAL;
     write_command(f, (uint32_t)lba, pages, host_class(f, stream, pages));
     return 0;
+}
+
+int trib_flash_write(struct trib_flash *f, uint64_t lba, uint32_t pages, uint16_t stream) {
+    if (TRIB_LIKELY(pages == 1 && lba < f->logical_pages) && write_one(f, (uint32_t)lba, stream))
+        return 0;
+    return write_any(f, lba, pages, stream);
 }
 
 int trib_flash_write_batch(struct trib_flash *f, const uint32_t *lbas, uint32_t count,
@@ -110,7 +116,7 @@ int trib_flash_write_batch(struct trib_flash *f, const uint32_t *lbas, uint32_t 
         if (i + FLASH_PREFETCH_PAGES < count)
             __builtin_prefetch(&f->logical_to_physical[lbas[i + FLASH_PREFETCH_PAGES]], 1);
         if (!write_one(f, lbas[i], stream))
-            write_command(f, lbas[i], 1, host_class(f, stream, 1));
+            write_any(f, lbas[i], 1, stream);
     }
     return 0;
 }

@@ -23,10 +23,11 @@
  *             (2 and 7) given to MANIFEST and deeper levels by us. cassandra: HotStorage'14's
  *             "multi-data" as remembered, not checked against the paper. cassandra4: the four
  *             streams of the white paper that FIOS (TOS'22) cites. f2fs: Table II of TCE'21
- * (Manual-FTL). sqlite, gcc, mixed: ours; FAST'19 says only that they were bound by hand, and that
- * Mixed 1 is RocksDB and GCC, Mixed 2 SQLite and GCC. Deviations  FAST'19 gives no table. A drive
- * with too few streams gets them in turn: S1 again after the last. Cost        Two table look-ups
- * per write. */
+ *             (Manual-FTL). sqlite, gcc, mixed: ours; FAST'19 says only that they were bound by
+ *             hand, and that Mixed 1 is RocksDB and GCC, Mixed 2 SQLite and GCC.
+ * Deviations  FAST'19 gives no table. A drive with too few streams gets them in turn: S1 again
+ *             after the last.
+ * Cost        Two table look-ups per write. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -11,7 +11,8 @@
  *             steps of the decimal matrix, equal weights. Ours: limits from which an attribute is
  *             high (from their Table 3 and the three cases that the text fixes), adjacent access
  *             against the median of last-write times, 64 windows of coherency, friends if two
- *             chunks share both windows, training over the first capacity written, lambda high.
+ *             chunks share both windows, lambda high, training until twice the capacity was
+ *             written (a drive is filled first; only what comes then shows what is updated).
  * Deviations  Trained offline in the paper; here from the beginning of the run, with everything in
  *             S0 until then (dictionary= for a trained one). Inter-arrival times are in blocks
  *             written. Coherency of the decimal matrix is rounded to ninths, as the other features
@@ -38,7 +39,7 @@ struct settings {
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
-    {.key = "train", .fallback = "100", .type = TRIB_OPTION_PERCENT,
+    {.key = "train", .fallback = "200", .type = TRIB_OPTION_PERCENT,
      .offset = FIELD(train_percent), .minimum = 0.1, .maximum = 100000,
      .help = "of the capacity written at the start to learn from"},
     {.key = "dictionary", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(dictionary),

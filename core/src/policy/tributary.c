@@ -12,9 +12,9 @@
  *                the drive (tributary_rehearsal.h); the one that copies least places the writes.
  * Uses        Block addresses, trims; call paths and whatever the context says, if it says it.
  * Constants   All ours (docs/policies.md has the ablation).
- * Cost        place: one block's record, one to four look-ups in a hash table, and for one block in `scale` six
+ * Cost        place: one block's record, one to four look-ups in a hash table, and for one block in `scale` five
  *             writes to miniatures. Look: O(contexts) per 1 % of the capacity. Memory: 8 bytes per block, the
- *             miniatures' 9 bytes per block * 6 / scale, 600 KiB of contexts. */
+ *             miniatures' 9 bytes per block * 5 / scale, 600 KiB of contexts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ enum { PLAN_FINE = 0, PLAN_NONE = TRIB_PLANS - 1, PLAN_REHEARSED = TRIB_PLANS };
 /* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "plan", .fallback = "rehearsed", .type = TRIB_OPTION_ENUM, .offset = FIELD(plan),
-     .choices = "fine|coarse|hot|two|paths|none|rehearsed",
+     .choices = "fine|coarse|hot|paths|none|rehearsed",
      .help = "how to group; rehearsed: whichever copies least on a miniature of the drive"},
     {.key = "refine", .fallback = "salts+tenant+history", .type = TRIB_OPTION_FLAGS,
      .offset = FIELD(refine), .choices = "salts|tenant|history",
@@ -69,11 +69,10 @@ static const struct plan plans[TRIB_PLANS] = {
     {.longest = 4, .octaves = 1},                  /* fine */
     {.longest = 4, .octaves = 2},                  /* coarse: half as many open superblocks */
     {.longest = 0.1, .octaves = 1},                /* hot: only what dies young leaves the rest */
-    {.longest = 0.25, .octaves = 64},              /* two: young and old */
     {.longest = 4, .octaves = 1, .by_path = true}, /* paths */
     {.together = true},                            /* none */
 };
-#define SLACK 0.15 /* of a class: how far beyond its bound a context stays where it was */
+#define SLACK 0.15 /* octaves: how far beyond the bound of its class a context stays where it was */
 
 struct tributary {
     struct settings settings;
@@ -147,7 +146,8 @@ static uint8_t class_of(const struct tributary *t, const struct plan *plan, doub
     double place = log2(plan->longest * (double)t->blocks / lifetime) / plan->octaves + 1;
     double last = t->streams;
     place = place < 0 ? 0 : place > last ? last : place;
-    bool stays = place > present - SLACK && place < present + 1 + SLACK;
+    double slack = SLACK / plan->octaves;
+    bool stays = place > present - slack && place < present + 1 + slack;
     return stays ? present : (uint8_t)place;
 }
 

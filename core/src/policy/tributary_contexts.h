@@ -16,7 +16,7 @@
 TRIB_C_BEGIN
 
 #define TRIB_CONTEXTS_MAX 4096u
-#define TRIB_PLANS        6u /* ways of grouping that are rehearsed, tributary_rehearsal.h */
+#define TRIB_PLANS        5u /* ways of grouping that are rehearsed, tributary_rehearsal.h */
 
 /* Which levels of the tree there are. */
 enum trib_refinement {

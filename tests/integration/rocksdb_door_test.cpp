@@ -230,8 +230,11 @@ TEST_CASE("a recorder that fails never fails a write") {
     };
     const Outcome full = keeps_going("full", "trace=/dev/full");
     CHECK(has(full.err, "/dev/full"));
-    const Outcome unwritable = keeps_going("unwritable", "state=" + (folder / "no/such/folder"));
-    CHECK(has(unwritable.err, "going on without state="));
+    const Outcome unwritable =
+        keeps_going("unwritable", "state=" + (folder / "no/such/folder") +
+                                      ",trace=" + (folder / "unwritable.trace"));
+    CHECK(has(unwritable.err, "going on without state=\n"));
+    CHECK(read_trace(folder / "unwritable.trace").events.size() > 100);
     const std::string expected = dump(folder / "full", "");
     CHECK(dump(folder / "unwritable", "") == expected);
 

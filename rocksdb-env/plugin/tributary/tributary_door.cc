@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "tributary_report.h"
 
@@ -33,19 +34,31 @@ void CloseAllDoors() {
   for (const auto& door : doors->by_options) door.second->Close();
 }
 
-// A wrong option is an error. A trace or state file that cannot be used is one
-// only with strict=1: else the engine goes on without it, and a line says so.
+// A wrong option is an error, and so is too little memory. A trace or state file
+// that cannot be used is one only with strict=1: else the engine goes on without
+// it, a line says so, and *in_force loses it.
 trib_pipeline* OpenPipeline(const TributaryOptions& options,
-                            std::string* error) {
-  std::string wanted = options.pipeline;
+                            std::string* in_force, std::string* error) {
   trib_pipeline* pipeline = nullptr;
   trib_error why = {};
-  int code = trib_pipeline_open(&pipeline, wanted.c_str(), true, &why);
-  for (const char* file : {"trace", "state"}) {
-    if (code == 0 || code == -EINVAL || options.strict) break;
-    if (!DropOption(file, &wanted)) continue;
-    fprintf(stderr, "tributary: %s; going on without %s=\n", why.text, file);
-    code = trib_pipeline_open(&pipeline, wanted.c_str(), true, &why);
+  int code = trib_pipeline_open(&pipeline, options.pipeline.c_str(), true, &why);
+  const bool is_about_a_file = code != -EINVAL && code != -ENOMEM;
+  const std::vector<std::vector<const char*>> sacrifices = {
+      {"trace"}, {"state"}, {"trace", "state"}};
+  for (const auto& keys : sacrifices) {
+    if (code == 0 || !is_about_a_file || options.strict) break;
+    std::string fewer = options.pipeline, left = *in_force, named;
+    bool had_all = true;
+    for (const char* key : keys) {
+      had_all = DropOption(key, &fewer) && DropOption(key, &left) && had_all;
+      named += std::string(named.empty() ? "" : " and ") + key + "=";
+    }
+    if (!had_all) continue;
+    code = trib_pipeline_open(&pipeline, fewer.c_str(), true, nullptr);
+    if (code != 0) continue;
+    fprintf(stderr, "tributary: %s; going on without %s\n", why.text,
+            named.c_str());
+    *in_force = left;
   }
   if (code == 0) return pipeline;
   *error = std::string("tributary: ") + why.text;
@@ -59,8 +72,12 @@ trib_pipeline* OpenPipeline(const TributaryOptions& options,
 }  // namespace
 
 TributaryDoor::TributaryDoor(const TributaryOptions& options,
+                             const std::string& in_force,
                              trib_pipeline* pipeline)
-    : options_(options), process_(getpid()), gate_(pipeline) {}
+    : options_(options),
+      in_force_(in_force),
+      process_(getpid()),
+      gate_(pipeline) {}
 
 TributaryDoor* TributaryDoor::Open(const std::string& uri, std::string* error) {
   TributaryOptions options;
@@ -74,9 +91,10 @@ TributaryDoor* TributaryDoor::Open(const std::string& uri, std::string* error) {
   const auto known = doors->by_options.find(options.canonical);
   if (known != doors->by_options.end()) return known->second;
 
-  trib_pipeline* const pipeline = OpenPipeline(options, error);
+  std::string in_force = options.canonical;
+  trib_pipeline* const pipeline = OpenPipeline(options, &in_force, error);
   if (pipeline == nullptr) return nullptr;
-  auto* const door = new TributaryDoor(options, pipeline);
+  auto* const door = new TributaryDoor(options, in_force, pipeline);
   if (doors->by_options.empty()) {
     doors->first = door;
     atexit(CloseAllDoors);

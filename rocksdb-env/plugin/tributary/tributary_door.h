@@ -35,6 +35,9 @@ class TributaryDoor {
 
   const TributaryOptions& options() const { return options_; }
 
+  // As asked, without a trace or state file that could not be used.
+  const std::string& in_force() const { return in_force_; }
+
   // Hands the event to the pipeline.
   void Report(const trib_event& event);
 
@@ -67,11 +70,13 @@ class TributaryDoor {
     bool lost = false;
   };
 
-  TributaryDoor(const TributaryOptions& options, trib_pipeline* pipeline);
+  TributaryDoor(const TributaryOptions& options, const std::string& in_force,
+                trib_pipeline* pipeline);
 
   bool Status(trib_status* status);
 
   const TributaryOptions options_;
+  const std::string in_force_;
   const int process_;  // a forked child has no maintenance thread to wait for
   TributaryGate gate_;
   std::mutex open_mutex_;

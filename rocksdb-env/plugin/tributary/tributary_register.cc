@@ -99,7 +99,7 @@ int TributaryGetProperty(const void* file_system, const char* name,
   } else if (strcmp(name, "tributary.stats") == 0) {
     value = door->StatsJson();
   } else if (strcmp(name, "tributary.options") == 0) {
-    value = door->options().canonical;
+    value = door->in_force();
   } else {
     return -ENOENT;
   }

@@ -6,6 +6,8 @@
 
 #include "experiment.h"
 #include "failure.h"
+#include "import/import.h"
+#include "import_source.h"
 #include "trace_file.h"
 #include "workload/workload.h"
 
@@ -76,10 +78,16 @@ class WorkloadSource : public EventSource {
     trib_trace_item item_ = {};
 };
 
+// What no reader knows is left to the reader of our traces, whose sentences say what is wrong.
+std::string recognised_format(const std::string &path) {
+    std::string format = path == "-" ? "" : guessed_format(path);
+    return format.empty() ? "trib" : format;
+}
+
 } // namespace
 
 std::string source_formats() {
-    return "auto|trib|experiment|workload";
+    return "auto|trib|experiment|workload|" + import_formats();
 }
 
 std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
@@ -97,10 +105,14 @@ std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
     if (spec.format == "workload")
         return std::make_unique<WorkloadSource>("workload " + spec.path, spec.path,
                                                 spec.import_options);
-    if (spec.format == "trib" || spec.format == "auto")
+    if (spec.format == "auto")
+        spec.format = recognised_format(spec.path);
+    if (spec.format == "trib")
         return std::make_unique<TraceSource>(spec);
-    throw Failure(EXIT_USAGE, fmt::format("unknown format '{}'; valid are {}", spec.format,
-                                          source_formats()));
+    if (!trib_import_find(spec.format.c_str(), nullptr))
+        throw Failure(EXIT_USAGE, fmt::format("unknown format '{}'; valid are {}", spec.format,
+                                              source_formats()));
+    return open_import(spec);
 }
 
 } // namespace cli

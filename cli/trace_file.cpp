@@ -10,7 +10,7 @@
 namespace cli {
 
 TraceFile::TraceFile(const std::string &path, bool truncated_ok)
-    : path_(path), truncated_ok_(truncated_ok) {
+    : plain_(path), truncated_ok_(truncated_ok) {
     if (path == "-")
         throw Failure(
             EXIT_USAGE,
@@ -18,7 +18,7 @@ TraceFile::TraceFile(const std::string &path, bool truncated_ok)
     trib_trace_read_options options = {};
     options.allow_truncated = truncated_ok;
     trib_error error = {};
-    int rc = trib_trace_reader_open(&reader_, path.c_str(), &options, &error);
+    int rc = trib_trace_reader_open(&reader_, plain_.path().c_str(), &options, &error);
     if (rc == -ENOENT)
         throw Failure(EXIT_RUNTIME, "no trace at '" + path + "'; check the path");
     if (rc)

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "input.h"
 #include "trace/trace.h"
 
 namespace cli {
@@ -31,7 +32,7 @@ class TraceFile {
     bool was_truncated() const;
 
   private:
-    std::string path_;
+    PlainPath plain_; // of a compressed trace
     bool truncated_ok_;
     trib_trace_reader *reader_ = nullptr;
     trib_trace_item item_ = {};

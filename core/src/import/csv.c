@@ -52,4 +52,5 @@ const struct trib_import_format trib_import_csv = {
     .name = "csv",
     .summary = "CSV with columns by number, as libCacheSim's",
     .line = csv_line,
+    .heading = true,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/import.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ uint64_t trib_import_chunk_bytes(const struct trib_import *import) {
     return import->settings.chunk_bytes;
 }
 
-void trib_import_statistics(const struct trib_import *import, struct trib_import_statistics *out) {
+void trib_import_count(const struct trib_import *import, struct trib_import_statistics *out) {
     *out = import->statistics;
 }
 
@@ -146,6 +147,9 @@ static bool is_ignored(const struct trib_import *import, const char *line) {
     const char *ignores = import->format->ignores;
     size_t blank = strspn(line, " \t\r\n");
 
+    if (import->format->heading && import->statistics.lines == 1 &&
+        isalpha((unsigned char)line[blank]))
+        return true;
     return !line[blank] || line[blank] == '#' ||
            (ignores && !strncmp(line, ignores, strlen(ignores)));
 }

@@ -59,6 +59,7 @@ struct trib_import_format {
     size_t (*record_bytes)(const unsigned char *head, size_t length);
     enum trib_import_verdict (*record)(const unsigned char *record, size_t length,
                                        struct trib_import_request *out);
+    bool heading; /* a first line that begins with a letter names columns */
     bool guessable;
 };
 
@@ -92,7 +93,7 @@ void trib_import_use(struct trib_import *import, const struct trib_import_map *m
 int trib_import_next(struct trib_import *import, struct trib_event *event,
                      struct trib_error *error);
 uint64_t trib_import_chunk_bytes(const struct trib_import *import);
-void trib_import_statistics(const struct trib_import *import, struct trib_import_statistics *out);
+void trib_import_count(const struct trib_import *import, struct trib_import_statistics *out);
 void trib_import_close(struct trib_import *import); /* NULL is fine */
 
 extern const struct trib_import_format *const trib_import_formats[]; /* NULL-terminated */

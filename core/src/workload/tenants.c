@@ -36,6 +36,7 @@ struct settings {
 struct tenant {
     struct trib_workload *workload;
     uint64_t fill_bytes;
+    int64_t credit_bytes; /* may go below 0: a write is never cut (deficit round robin) */
 };
 
 struct tenants {
@@ -43,7 +44,7 @@ struct tenants {
     struct trib_random random;
     struct tenant tenants[TENANTS_MAX];
     uint32_t turn, filled;
-    uint64_t burst_left_bytes, size_bytes, fill_bytes;
+    uint64_t size_bytes, fill_bytes;
     uint32_t carries;
 };
 
@@ -131,10 +132,10 @@ static void choose_turn(struct tenants *self) {
             return;
         self->filled++;
     }
-    if (self->burst_left_bytes)
-        return;
-    self->turn = trib_random_below(&self->random, self->settings.tenants);
-    self->burst_left_bytes = self->settings.burst_bytes;
+    while (self->tenants[self->turn].credit_bytes <= 0) {
+        self->turn = trib_random_below(&self->random, self->settings.tenants);
+        self->tenants[self->turn].credit_bytes += (int64_t)self->settings.burst_bytes;
+    }
 }
 
 static int tenants_next(void *handle, uint64_t clock_bytes, struct trib_event *event) {
@@ -148,10 +149,8 @@ static int tenants_next(void *handle, uint64_t clock_bytes, struct trib_event *e
     event->file |= (uint64_t)(self->turn + 1) << FILE_SHIFT;
     event->thread |= self->turn << 8;
     event->who.tenant = (uint16_t)self->turn;
-    if (event->kind == TRIB_EVENT_WRITE)
-        self->burst_left_bytes -= event->length_bytes < self->burst_left_bytes
-                                      ? event->length_bytes
-                                      : self->burst_left_bytes;
+    if (event->kind == TRIB_EVENT_WRITE && self->filled == self->settings.tenants)
+        self->tenants[self->turn].credit_bytes -= (int64_t)event->length_bytes;
     return 1;
 }
 

@@ -217,13 +217,15 @@ static void wal_pages_describe(const void *handle, struct trib_workload_descript
 
     out->size_bytes = self->size_bytes;
     out->fill_bytes = self->fill_bytes;
+    if (self->settings.rotate) /* a log that goes round dies by being overwritten */
+        out->carries |= TRIB_CARRIES_TRIM;
 }
 
 const struct trib_workload_kind trib_workload_wal_pages = {
     .name = "wal-pages",
     .summary = "write-ahead log, double writes and B-tree pages",
     .options = options,
-    .carries = TRIB_CARRIES_SIGNATURE | TRIB_CARRIES_TRIM,
+    .carries = TRIB_CARRIES_SIGNATURE,
     .open = wal_pages_open,
     .next = wal_pages_next,
     .describe = wal_pages_describe,

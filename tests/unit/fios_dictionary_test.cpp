@@ -4,6 +4,7 @@
 #include "support/policy.hpp"
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "policy/fios_dictionary.h"
 
 #include <cstring>
@@ -340,4 +341,21 @@ TEST_CASE("a dictionary that cannot be saved stops no write") {
         fios.tick(i * TRIB_BLOCK_BYTES);
     }
     REQUIRE(fios.reclusterings() == 1);
+}
+
+TEST_CASE("a run too short to train says that nothing was saved") {
+    Folder folder;
+    std::string said;
+    trib_log_to([](void *arg, trib_log_level,
+                   const char *line) { static_cast<std::string *>(arg)->append(line); },
+                &said);
+    {
+        State state;
+        Policy fios("fios", state, 4, "save=" + folder.file("dictionary"), 1 << 20);
+        for (uint64_t i = 0; i < 100; i++)
+            fios.place_block(i, i);
+    }
+    trib_log_to(nullptr, nullptr);
+    REQUIRE(has(said, "nothing saved: 100 blocks"));
+    REQUIRE_FALSE(fs::exists(folder.file("dictionary")));
 }

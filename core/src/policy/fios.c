@@ -23,6 +23,7 @@
  *             chunk, 0.8 MiB; then 1.125 per chunk. Training is spread over the writes that follow
  *             (fios_core.h). */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -107,6 +108,11 @@ static int fios_open(void **self, const struct trib_policy_env *env, struct trib
 
 static void fios_close(void *self) {
     struct fios *fios = self;
+    if (fios->settings.save[0] && fios->stage != TRAINED)
+        trib_log(TRIB_LOG_WARNING,
+                 "fios: nothing saved: %" PRIu64 " blocks were written, training takes %" PRIu64
+                 " and the writes after them",
+                 fios->core.block_clock, fios->train_blocks);
     trib_fios_core_close(&fios->core);
     free(fios);
 }

@@ -34,17 +34,6 @@ std::string needs_text(uint32_t needs) {
     return text.empty() ? "nothing" : text;
 }
 
-const char *level_name(uint8_t level) {
-    switch (level) {
-    case TRIB_PLACEMENT_PLACED:
-        return "placed";
-    case TRIB_PLACEMENT_ADVISORY:
-        return "advisory";
-    default:
-        return "none";
-    }
-}
-
 struct OptionsClose {
     void operator()(trib_options *options) const {
         trib_options_close(options);
@@ -100,7 +89,7 @@ Json json_description(const trib_drive &drive, const trib_drive_description &d) 
             {"streams", d.streams},
             {"gc", d.gc},
             {"victim", d.victim},
-            {"level", level_name(d.level)},
+            {"level", trib_placement_name(d.level)},
             {"evidence", d.evidence},
             {"options", options_json(drive.options)}};
 }
@@ -118,7 +107,7 @@ void print_description(const trib_drive &drive, const trib_drive_description &d)
     if (*d.gc)
         fmt::print("collection        gc={}, victim={}\n", d.gc, d.victim);
     fmt::print("{}", wrapped("placement         ",
-                             fmt::format("{}: {}", level_name(d.level), d.evidence)));
+                             fmt::format("{}: {}", trib_placement_name(d.level), d.evidence)));
     fmt::print("\noptions\n{}", options_text(drive.options));
 }
 

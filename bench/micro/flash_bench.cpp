@@ -16,9 +16,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "drive/presets.h"
 #include "support/flash_drive.hpp"
 #include "support/theory.hpp"
 
@@ -105,18 +107,10 @@ void write_window(const flash::Drive &d, Load load, uint64_t writes, uint64_t pa
     }
 }
 
-// The PM963-like preset's NAND; only its cost in CPU time matters here.
-trib_flash_latency nand() {
-    trib_flash_latency l{};
-    l.channels = 8;
-    l.dies_per_channel = 8;
-    l.read_us = 60;
-    l.program_us = 700;
-    l.erase_us = 3500;
-    l.channel_mb_per_s = 800;
-    l.pages_per_program = 12;
-    l.queue_depth = 32;
-    return l;
+const trib_flash_latency &nand(const char *preset) {
+    return std::find_if(std::begin(trib_presets), std::end(trib_presets),
+                        [&](const trib_preset &p) { return !std::strcmp(p.name, preset); })
+        ->latency;
 }
 
 flash::Drive steady_drive(const Point &p) {
@@ -124,7 +118,7 @@ flash::Drive steady_drive(const Point &p) {
         flash::config(p.gib * kPagesPerGib, p.over_provisioning_percent / 100, p.superblock_pages);
     c.streams = kStreams;
     if (p.latency)
-        c.latency = nand();
+        c.latency = nand("pm963");
     auto d = flash::open(c);
     trib_flash_precondition(d.get(), p.precondition_rounds, true);
     return d;

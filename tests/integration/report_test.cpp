@@ -1,43 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The demo's report: one page that needs nothing else, from figures in the documented formats.
 #include "support/catch.hpp"
+#include "support/process.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <sys/wait.h>
 
 namespace {
 
 namespace fs = std::filesystem;
+using trib_test::Folder;
+using trib_test::has;
+using trib_test::read_file;
 
 const std::string SOURCE = TRIB_SOURCE_DIR;
 const std::string FIXTURES = SOURCE + "/tests/fixtures/";
-
-class Folder {
-  public:
-    Folder() {
-        path_ = (fs::temp_directory_path() / "tributary-report-XXXXXX").string();
-        REQUIRE(mkdtemp(path_.data()));
-    }
-    ~Folder() {
-        fs::remove_all(path_);
-    }
-    std::string file(const std::string &name) const {
-        return path_ + "/" + name;
-    }
-
-  private:
-    std::string path_;
-};
-
-std::string read_file(const std::string &path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
 
 // Debian's interpreter: the plotting library is packaged for it, not for whatever comes first on PATH.
 int python(const std::string &arguments, const std::string &log) {
@@ -47,10 +27,6 @@ int python(const std::string &arguments, const std::string &log) {
 
 int report(const std::string &result, const std::string &compared, const std::string &out, const std::string &log) {
     return python(SOURCE + "/bench/report/report.py " + result + " " + compared + " " + out, log);
-}
-
-bool has(const std::string &text, const std::string &part) {
-    return text.find(part) != std::string::npos;
 }
 
 // The page without the plotting library, which is several megabytes of somebody else's text.

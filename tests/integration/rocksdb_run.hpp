@@ -2,18 +2,15 @@
 // Runs unmodified RocksDB programs with the shim preloaded, and reads what they recorded.
 #pragma once
 #include "support/catch.hpp"
+#include "support/process.hpp"
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 #include <tributary/pipeline.h>
@@ -25,67 +22,13 @@ namespace rocksdb_run {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-class Folder {
-  public:
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "trib-rocksdb-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path_ = name;
-    }
-    ~Folder() {
-        fs::remove_all(path_);
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    std::string operator/(const std::string &name) const {
-        return (path_ / name).string();
-    }
-
-  private:
-    fs::path path_;
-};
-
-inline std::string read_file(const std::string &path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
-inline bool has(const std::string &text, const std::string &part) {
-    return text.find(part) != std::string::npos;
-}
-
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-};
-
-using Environment = std::map<std::string, std::string>;
-
-inline std::string quoted(const std::string &text) {
-    std::string safe = "'";
-    for (char c : text)
-        safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return safe + "'";
-}
-
-// The environment holds for the command alone, not for the shell that starts it.
-inline Outcome run(const std::vector<std::string> &command, const Environment &environment = {}) {
-    Folder folder;
-    std::string line = "env -u TRIBUTARY_OPTIONS";
-    for (const auto &[name, value] : environment)
-        line += " " + quoted(name + "=" + value);
-    for (const std::string &argument : command)
-        line += " " + quoted(argument);
-    line += " >" + quoted(folder / "out") + " 2>" + quoted(folder / "err") + " </dev/null";
-    const int status = std::system(line.c_str());
-    Outcome outcome;
-    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.out = read_file(folder / "out");
-    outcome.err = read_file(folder / "err");
-    return outcome;
-}
+using trib_test::Environment;
+using trib_test::Folder;
+using trib_test::has;
+using trib_test::Outcome;
+using trib_test::quoted;
+using trib_test::read_file;
+using trib_test::run;
 
 inline const Environment preloaded = {
     {"LD_PRELOAD", TRIB_BINARY_DIR "/rocksdb-env/libtributary-rocksdb.so"}};

@@ -17,17 +17,6 @@ struct Run {
     std::string dump;
 };
 
-static std::string dump(const flash::Drive &d) {
-    char *text = nullptr;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    REQUIRE(trib_flash_dump(d.get(), out) == 0);
-    fclose(out);
-    std::string result(text, length);
-    free(text);
-    return result;
-}
-
 // Three groups of pages with different death rates, each in the stream that `labels` gives it.
 static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, double fill = 1.0,
                    uint64_t seed = 4) {
@@ -42,7 +31,7 @@ static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, dou
         size_t group = lba < pages / 20 ? 0 : lba < pages / 3 ? 1 : 2;
         flash::write(d, lba, 1, labels[group]);
     }
-    return {flash::stats(d), dump(d)};
+    return {flash::stats(d), flash::dump(d)};
 }
 
 static uint16_t first_internal(void *, uint64_t, uint16_t, uint16_t, bool) {

@@ -3,16 +3,13 @@
 #pragma once
 #include "support/catch.hpp"
 #include "support/events.hpp"
+#include "support/process.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 #include "trace/trace.h"
@@ -22,34 +19,6 @@ namespace trib_test {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// A folder of this test's own, gone at its end.
-class Folder {
-  public:
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "trib-cli-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path_ = name;
-    }
-    ~Folder() {
-        fs::remove_all(path_);
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    std::string file(const std::string &name) const {
-        return (path_ / name).string();
-    }
-
-  private:
-    fs::path path_;
-};
-
-inline std::string read_file(const std::string &path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
 inline std::vector<std::string> lines_of(const std::string &text) {
     std::vector<std::string> lines;
     std::istringstream in(text);
@@ -58,37 +27,10 @@ inline std::vector<std::string> lines_of(const std::string &text) {
     return lines;
 }
 
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-    Json json() const {
-        return Json::parse(out);
-    }
-};
-
-// Arguments are passed as they are; neither stream is a terminal.
 inline Outcome trib(const std::vector<std::string> &arguments) {
-    Folder folder;
-    auto quoted = [](const std::string &text) {
-        std::string safe = "'";
-        for (char c : text)
-            safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
-        return safe + "'";
-    };
-    std::string command = quoted(TRIB_BINARY_DIR "/cli/trib");
-    for (const std::string &argument : arguments)
-        command += " " + quoted(argument);
-    command += " >" + quoted(folder.file("out")) + " 2>" + quoted(folder.file("err"));
-    const int status = std::system(command.c_str());
-    Outcome outcome;
-    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.out = read_file(folder.file("out"));
-    outcome.err = read_file(folder.file("err"));
-    return outcome;
-}
-
-inline bool has(const std::string &text, const std::string &part) {
-    return text.find(part) != std::string::npos;
+    std::vector<std::string> command = {TRIB_BINARY_DIR "/cli/trib"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run(command);
 }
 
 inline size_t widest_line(const std::string &text) {

@@ -3,8 +3,11 @@
 // are not).
 #pragma once
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "flash/flash.h"
@@ -53,6 +56,19 @@ inline trib_flash_stats stats(const Drive &d) {
 inline double waf(const Drive &d) {
     trib_flash_stats s = stats(d);
     return 1 + double(s.gc_pages) / double(s.host_pages);
+}
+
+inline std::string dump(const Drive &d) {
+    char *text = nullptr;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    const int rc = trib_flash_dump(d.get(), out);
+    fclose(out);
+    std::string result(text, length);
+    free(text);
+    if (rc)
+        throw std::runtime_error("dumping the drive failed");
+    return result;
 }
 
 class Random {

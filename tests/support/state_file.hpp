@@ -3,17 +3,13 @@
 // with defaults. The offsets are those of docs/formats/state.md.
 #pragma once
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "state/state.h"
+#include "support/folder.hpp"
 
 namespace state_file {
 
@@ -21,31 +17,10 @@ constexpr size_t kVersionOffset = 8, kByteOrderOffset = 16, kAttributesOffset = 
                  kChecksumOffset = 88;
 constexpr size_t kLockOffset = 128, kClockOffset = 192, kRowsUsedOffset = 280, kRowsOffset = 4096;
 
-class Folder {
-  public:
-    Folder() {
-        char name[] = "/tmp/tributary-state-XXXXXX";
-        path_ = mkdtemp(name);
-    }
-    ~Folder() {
-        std::filesystem::remove_all(path_);
-    }
-    Folder(const Folder &) = delete;
-    std::string operator/(const std::string &name) const {
-        return path_ + "/" + name;
-    }
-    size_t files() const {
-        return std::distance(std::filesystem::directory_iterator(path_),
-                             std::filesystem::directory_iterator());
-    }
-
-  private:
-    std::string path_;
-};
+using trib_test::Folder;
 
 inline std::string read_all(const std::string &path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    return trib_test::read_file(path);
 }
 
 inline void write_all(const std::string &path, const std::string &bytes) {

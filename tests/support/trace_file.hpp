@@ -3,47 +3,20 @@
 #pragma once
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "support/folder.hpp"
 #include "trace/trace.h"
 
 namespace trib_test {
 
-// A folder that goes away with the test.
-class ScratchFolder {
-  public:
-    ScratchFolder() {
-        const char *base = getenv("TMPDIR");
-        path_ = std::string(base ? base : "/tmp") + "/trib-trace-XXXXXX";
-        if (!mkdtemp(&path_[0]))
-            throw std::runtime_error("mkdtemp failed");
-    }
-    ~ScratchFolder() {
-        for (const auto &name : names_)
-            unlink((path_ + "/" + name).c_str());
-        rmdir(path_.c_str());
-    }
-    ScratchFolder(const ScratchFolder &) = delete;
-    ScratchFolder &operator=(const ScratchFolder &) = delete;
-    std::string file(const std::string &name) {
-        names_.push_back(name);
-        return path_ + "/" + name;
-    }
-
-  private:
-    std::string path_;
-    std::vector<std::string> names_;
-};
+using ScratchFolder = Folder;
 
 inline std::string read_bytes(const std::string &path) {
-    std::ifstream in(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
+    return read_file(path);
 }
 
 inline void write_bytes(const std::string &path, const std::string &bytes) {

@@ -228,17 +228,6 @@ TEST_CASE("memory is what the tables take, at most 12 bytes per physical page") 
     CHECK(double(with_births.memory_bytes) / double(s.physical_pages) < 12);
 }
 
-static std::string dump(const flash::Drive &d) {
-    char *text = nullptr;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    REQUIRE(trib_flash_dump(d.get(), out) == 0);
-    fclose(out);
-    std::string result(text, length);
-    free(text);
-    return result;
-}
-
 static size_t count(const std::string &text, const std::string &what) {
     size_t n = 0;
     for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
@@ -252,7 +241,7 @@ TEST_CASE("the dump names every superblock once") {
     c.gc = TRIB_GC_TWIN;
     auto d = flash::open(c);
     REQUIRE(trib_flash_write(d.get(), 0, 25, 1) == 0);
-    auto text = dump(d);
+    auto text = flash::dump(d);
     CHECK(count(text, "\"state\":\"free\"") == 127);
     CHECK(count(text, "\"state\":\"open\",\"stream\":1,\"internal\":false,\"valid\":5") == 1);
     CHECK(count(text, "\"state\":\"closed\",\"stream\":1,\"internal\":false,\"valid\":10") == 2);

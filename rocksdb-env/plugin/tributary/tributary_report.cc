@@ -58,17 +58,6 @@ class JsonObject {
   std::string text_;
 };
 
-const char* PlacementName(uint8_t level) {
-  switch (level) {
-    case TRIB_PLACEMENT_PLACED:
-      return "placed";
-    case TRIB_PLACEMENT_ADVISORY:
-      return "advisory";
-    default:
-      return "none";
-  }
-}
-
 }  // namespace
 
 std::string TributaryStatusText(const trib_status& status,
@@ -78,7 +67,7 @@ std::string TributaryStatusText(const trib_status& status,
   std::string text;
   AppendLine(&text, "tributary %s: policy %s, drive %s, placement %s",
              trib_version(), status.policy, status.drive,
-             PlacementName(status.placement));
+             trib_placement_name(status.placement));
   AppendLine(&text, "  because       %s", status.evidence);
   AppendLine(&text, "  written       %.1f MiB in %llu events",
              Mebibytes(status.clock_bytes), Number(status.events));
@@ -121,7 +110,7 @@ std::string TributaryStatsJson(const trib_status& status,
   json.Add("version", trib_version());
   json.Add("policy", status.policy);
   json.Add("drive", status.drive);
-  json.Add("placement", PlacementName(status.placement));
+  json.Add("placement", trib_placement_name(status.placement));
   json.Add("evidence", status.evidence);
   json.Add("clock_bytes", status.clock_bytes);
   json.Add("events", status.events);

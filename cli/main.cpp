@@ -13,6 +13,7 @@
 #include "inspect.h"
 #include "matrix.h"
 #include "replay.h"
+#include "reproduce.h"
 
 namespace {
 
@@ -53,20 +54,19 @@ void add_replay(CLI::App &app, cli::ReplayOptions &options) {
     command->add_option("--gc", options.gc,
                         "Where garbage collection puts survivors: same, shared, twin");
     command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
-    command->add_option("--dump", options.dump,
-                        "State of the drive at the end as JSON, superblock by superblock, to FILE")
+    command
+        ->add_option("--dump", options.dump,
+                     "State of the drive at the end as JSON, superblock by superblock, to FILE")
         ->type_name("FILE");
     add_json_option(command, options.json);
     command->callback([&options] { cli::replay(options); });
 }
 
 void add_regime(CLI::App *command, cli::RegimeOptions &regime) {
-    command
-        ->add_option("--fill", regime.fill_percent,
-                     "Live data at their peak, percent of the capacity [90]");
-    command
-        ->add_option("--cold", regime.cold_percent,
-                     "Files that never die, percent of the live data [30]");
+    command->add_option("--fill", regime.fill_percent,
+                        "Live data at their peak, percent of the capacity [90]");
+    command->add_option("--cold", regime.cold_percent,
+                        "Files that never die, percent of the live data [30]");
     command->add_option("--capacity", regime.capacity,
                         "Exported capacity; without it --fill decides");
     command->add_option("--op", regime.over_provisioning, "Over-provisioning, percent [7]");
@@ -132,6 +132,17 @@ void add_compare(CLI::App &app, CompareFlags &flags) {
         ->check(CLI::Range(1u, 1024u));
     add_json_option(command, options.json);
     command->callback([&flags, trace] { run_compare(flags, trace->count() > 0); });
+}
+
+void add_reproduce(CLI::App &app, cli::ReproduceOptions &options) {
+    CLI::App *command =
+        app.add_subcommand("reproduce", "Run experiments of the papers and judge their shapes");
+    command->add_option("name", options.name, "all, or one of: " + cli::reproduction_names())
+        ->required();
+    command->add_option("--jobs", options.jobs, "Runs side by side [one per core]")
+        ->check(CLI::Range(1u, 1024u));
+    add_json_option(command, options.json);
+    command->callback([&options] { cli::reproduce(options); });
 }
 
 void add_inspect(CLI::App &app, cli::InspectOptions &options) {
@@ -204,10 +215,12 @@ int run(int argc, char **argv) {
                "small. See trib(1).");
     cli::ReplayOptions replay;
     CompareFlags compare;
+    cli::ReproduceOptions reproduce;
     cli::InspectOptions inspect;
     ListOptions lists;
     add_replay(app, replay);
     add_compare(app, compare);
+    add_reproduce(app, reproduce);
     add_inspect(app, inspect);
     add_lists(app, lists);
     try {

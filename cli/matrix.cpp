@@ -182,7 +182,6 @@ void Maker::keep(const MatrixRun &run, const RunResult &result) {
     MatrixCell &cell = matrix_.cells[run.cell];
     if (cell.waf > 0 && cell.waf_steady <= result.waf_steady)
         return;
-    const trib_policy *policy = trib_policy_find(matrix_.rows[cell.row].policy.c_str(), nullptr);
     cell.options = run.plan.options;
     cell.waf = result.waf;
     cell.waf_steady = result.waf_steady;
@@ -196,10 +195,7 @@ void Maker::keep(const MatrixRun &run, const RunResult &result) {
     cell.gc_pages = result.drive.gc_pages;
     cell.metadata_pages = result.drive.metadata_pages;
     cell.erases = result.drive.erases;
-    // What the host's writes named; where blocks decide, only the drive knows.
-    cell.streams_used = policy->needs & TRIB_NEEDS_LBA
-                            ? result.drive.streams_used
-                            : static_cast<uint32_t>(result.streams.size());
+    cell.streams_used = static_cast<uint32_t>(result.streams.size());
     cell.samples.clear();
     for (size_t i = 0; i < result.samples.size(); i++)
         if ((i + 1) % (SAMPLES / SERIES_POINTS) == 0 || i + 1 == result.samples.size())

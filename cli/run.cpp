@@ -7,18 +7,18 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
-#include <unordered_map>
 
 #include "drive_dump.h"
 #include "failure.h"
+#include "ledger.h"
+#include "option_text.h"
+#include "policy/policy.h"
 #include "table.h"
 
 namespace cli {
 
 namespace {
 
-// Bounds the memory of a run over a hostile trace; what is beyond it shares the row of key 0.
-constexpr size_t SIGNATURES_MAX = 16384;
 constexpr uint32_t STREAM_MAX = 63; // of option `streams`
 
 struct PipelineClose {
@@ -27,104 +27,6 @@ struct PipelineClose {
     }
 };
 using Pipeline = std::unique_ptr<trib_pipeline, PipelineClose>;
-
-// Receives what the flow reports of each write and death.
-class Ledger {
-  public:
-    // stream_last: the highest stream that the drive has.
-    Ledger(trib_pipeline *pipeline, uint32_t stream_last) : stream_last_(stream_last) {
-        trib_observer observer = {};
-        observer.arg = this;
-        observer.wrote = [](void *arg, const trib_write_report *w) {
-            static_cast<Ledger *>(arg)->wrote(*w);
-        };
-        observer.died = [](void *arg, const trib_death_report *d) {
-            static_cast<Ledger *>(arg)->died(*d);
-        };
-        trib_pipeline_observe(pipeline, &observer);
-    }
-    Ledger(const Ledger &) = delete;
-    Ledger &operator=(const Ledger &) = delete;
-
-    std::vector<uint64_t> take_window() {
-        std::vector<uint64_t> window(window_.size());
-        window.swap(window_);
-        return window;
-    }
-    void finish(trib_pipeline *pipeline, RunResult &result);
-
-  private:
-    // What the drive has no stream for ends in its stream 0.
-    uint16_t shown_stream(uint16_t number) const {
-        return number <= stream_last_ ? number : uint16_t{0};
-    }
-    StreamTally &stream(uint16_t number) {
-        if (number >= streams_.size())
-            streams_.resize(size_t{number} + 1);
-        return streams_[number];
-    }
-    SignatureTally &signature(uint64_t key, const trib_context &who);
-    void wrote(const trib_write_report &write);
-    void died(const trib_death_report &death);
-
-    uint32_t stream_last_;
-    std::vector<StreamTally> streams_;
-    std::unordered_map<uint64_t, SignatureTally> signatures_;
-    std::vector<uint64_t> window_; // bytes per stream since the last sample
-};
-
-SignatureTally &Ledger::signature(uint64_t key, const trib_context &who) {
-    auto found = signatures_.find(key);
-    if (found != signatures_.end())
-        return found->second;
-    if (signatures_.size() >= SIGNATURES_MAX)
-        return signatures_[0];
-    SignatureTally &row = signatures_[key];
-    row.key = key;
-    row.who = who;
-    return row;
-}
-
-void Ledger::wrote(const trib_write_report &write) {
-    uint16_t number = shown_stream(write.stream);
-    stream(number).written_bytes += write.length_bytes;
-    SignatureTally &row = signature(write.key, write.who);
-    row.written_bytes += write.length_bytes;
-    row.stream = number;
-    if (number >= window_.size())
-        window_.resize(size_t{number} + 1);
-    window_[number] += write.length_bytes;
-}
-
-void Ledger::died(const trib_death_report &death) {
-    for (Tally *tally : {static_cast<Tally *>(&stream(shown_stream(death.stream))),
-                         static_cast<Tally *>(&signature(death.key, death.who))}) {
-        tally->died_bytes += death.length_bytes;
-        tally->lifetimes.add(death.age_bytes, death.length_bytes);
-    }
-}
-
-void Ledger::finish(trib_pipeline *pipeline, RunResult &result) {
-    trib_pipeline_visit_live(
-        pipeline,
-        [](void *arg, const trib_death_report *live) {
-            auto *ledger = static_cast<Ledger *>(arg);
-            ledger->stream(ledger->shown_stream(live->stream)).live_bytes += live->length_bytes;
-            ledger->signature(live->key, live->who).live_bytes += live->length_bytes;
-        },
-        this);
-    for (size_t i = 0; i < streams_.size(); i++) {
-        streams_[i].stream = static_cast<uint16_t>(i);
-        if (streams_[i].written_bytes)
-            result.streams.push_back(std::move(streams_[i]));
-    }
-    for (auto &row : signatures_)
-        result.signatures.push_back(std::move(row.second));
-    std::sort(result.signatures.begin(), result.signatures.end(), [](const auto &a, const auto &b) {
-        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes
-                                                  : a.key < b.key;
-    });
-}
 
 uint64_t flash_pages(const trib_drive_report &drive) {
     return drive.host_pages + drive.gc_pages + drive.metadata_pages;
@@ -138,6 +40,13 @@ uint64_t rounded_up(double needed_bytes) {
 
 double ratio(uint64_t flash, uint64_t host) {
     return host ? static_cast<double>(flash) / static_cast<double>(host) : 0;
+}
+
+bool decides_by_block(const std::string &options) {
+    OptionText text;
+    text.merge(options);
+    const trib_policy *policy = trib_policy_find(text.get("policy").c_str(), nullptr);
+    return policy && (policy->needs & TRIB_NEEDS_LBA);
 }
 
 class Run {
@@ -154,7 +63,10 @@ class Run {
             trib_pipeline_foretell(pipeline, plan.deaths->data(), plan.deaths->size());
         result_.has_drive = trib_pipeline_drive(pipeline, &opened_) == 0;
         ledger_ =
-            std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX);
+            std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX,
+                                     decides_by_block(plan.options)
+                                         ? opened_.capacity_bytes / TRIB_BLOCK_BYTES
+                                         : 0);
         next_sample_bytes_ = (plan.host_bytes + SAMPLES - 1) / SAMPLES;
         if (!plan.dump.empty())
             check_dump(plan.dump, result_.has_drive);
@@ -227,6 +139,7 @@ void Run::sample() {
     sample.host_pages = drive.host_pages - opened_.host_pages;
     sample.flash_pages = flash_pages(drive) - flash_pages(opened_);
     sample.stream_bytes = ledger_->take_window();
+    sample.map_cache_bytes = drive.map_cache_bytes;
     result_.samples.push_back(std::move(sample));
 }
 
@@ -270,6 +183,9 @@ RunResult Run::finish() {
         drive.host_pages -= opened_.host_pages;
         drive.gc_pages -= opened_.gc_pages;
         drive.metadata_pages -= opened_.metadata_pages;
+        drive.metadata_read_pages -= opened_.metadata_read_pages;
+        drive.map_lookups -= opened_.map_lookups;
+        drive.map_misses -= opened_.map_misses;
         drive.erases -= opened_.erases;
         drive.discarded_pages -= opened_.discarded_pages;
         drive.virtual_seconds -= opened_.virtual_seconds;

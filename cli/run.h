@@ -51,6 +51,7 @@ struct Sample {
     uint64_t host_bytes = 0, host_pages = 0,
              flash_pages = 0;           // so far; flash: host, copied and metadata pages
     std::vector<uint64_t> stream_bytes; // since the sample before
+    uint64_t map_cache_bytes = 0;       // that the policy leaves to the drive's mapping cache
 };
 
 struct RunResult {

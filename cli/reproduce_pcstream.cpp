@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// PCStream: HotStorage'18 (figure spreadsheets of the first author's repository) and FAST'19.
+#include "reproduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+
+namespace cli {
+
+namespace {
+
+const char *const HOTSTORAGE = "Kim et al., PCStream, HotStorage'18";
+const char *const FAST = "Kim et al., PCStream, FAST'19";
+
+// Emulator and drive of the papers at about a tenth and a four-hundredth of their size; file sizes
+// of the LSM go down with the superblock.
+constexpr unsigned SIZE_MIB = 768;
+constexpr double TIMES = 6;
+const char *const LSM = "memtable=256K,target=256K,base=4M,multiplier=5";
+const char *const HOTSTORAGE_DRIVE = "preset=hotstorage18,superblock=1M,streams=7,device_streams=7";
+const char *const FAST_DRIVE = "preset=pm963,superblock=1M,streams=8,device_streams=8";
+
+struct Work {
+    std::string name, workload, options, manual; // manual: the table for it
+};
+
+std::string lsm_with(const std::string &more) {
+    return work_of(SIZE_MIB, TIMES, LSM + more);
+}
+
+Work lsm_work(const std::string &name) {
+    return {name, "lsm", lsm_with(""), "level"};
+}
+
+// ---- HotStorage'18, the table ----
+
+struct Scheme {
+    const char *name, *pipeline;
+};
+
+const Scheme HOTSTORAGE_SCHEMES[] = {
+    {"Baseline", "policy=none,gc=same"},         {"AutoStream", "policy=autostream-mq,gc=same"},
+    {"PCStream*", "policy=pcstream,gc=same"},    {"PCStream", "policy=pcstream,gc=twin"},
+    {"Manual", "policy=manual,map=hs8,gc=same"},
+};
+
+const double HOTSTORAGE_TABLE[3][5] = {
+    {2.16, 1.94, 1.60, 1.35, 1.34}, {1.70, 1.59, 1.40, 1.31, 1.31}, {2.06, 1.86, 1.30, 1.14, 1.09}};
+
+std::vector<Work> hotstorage_works() {
+    return {lsm_work("UR"),
+            {"AR", "lsm", lsm_with(",compaction=leveled,dynamic=off"), "hs8"},
+            {"FR", "lsm", lsm_with(",fill=off"), "hs8"}};
+}
+
+void add_ratio(std::vector<Finding> &found, const std::string &name, double ours, double paper,
+               double low, double high) {
+    found.push_back(finding(name, ours, paper, fmt::format("{:.2f} to {:.2f}", low, high),
+                            within(ours, low, high)));
+}
+
+std::vector<Finding> judge_hotstorage(const TrialResults &results) {
+    std::vector<Finding> found;
+    size_t row = 0;
+    for (const Work &work : hotstorage_works()) {
+        const double *paper = HOTSTORAGE_TABLE[row++];
+        auto waf = [&](const char *scheme) { return results.waf(work.name + " " + scheme); };
+        double before = 0;
+        for (size_t i = 0; i < std::size(HOTSTORAGE_SCHEMES); i++) {
+            const char *scheme = HOTSTORAGE_SCHEMES[i].name;
+            found.push_back(finding(work.name + " " + scheme, waf(scheme), paper[i],
+                                    i ? "not above the one before (5 %)" : "copies at all",
+                                    i ? waf(scheme) <= 1.05 * before : waf(scheme) > 1.05));
+            before = waf(scheme);
+        }
+        add_ratio(found, work.name + " AutoStream/Baseline", waf("AutoStream") / waf("Baseline"),
+                  paper[1] / paper[0], 0.90, 1.06);
+        add_ratio(found, work.name + " PCStream/AutoStream", waf("PCStream") / waf("AutoStream"),
+                  paper[3] / paper[1], 0.61, 0.82);
+        add_ratio(found, work.name + " PCStream*/PCStream", waf("PCStream*") / waf("PCStream"),
+                  paper[2] / paper[3], 1.06, 1.20);
+        add_ratio(found, work.name + " WAF-1 PCStream/Baseline",
+                  (waf("PCStream") - 1) / (waf("Baseline") - 1), (paper[3] - 1) / (paper[0] - 1),
+                  0.13, 0.44);
+    }
+    return found;
+}
+
+Reproduction hotstorage_table() {
+    Reproduction each = {"hotstorage18",
+                         HOTSTORAGE,
+                         "table of WAF (UR, AR, FR)",
+                         "native LSM generator instead of db_bench: updates of random keys (UR), "
+                         "the same with static level sizes (AR), inserts into an empty tree (FR); "
+                         "drive preset hotstorage18 at a tenth, superblock and files at 1/24",
+                         {},
+                         judge_hotstorage};
+    for (const Work &work : hotstorage_works())
+        for (const Scheme &scheme : HOTSTORAGE_SCHEMES)
+            each.trials.push_back(
+                {work.name + " " + scheme.name, work.workload, work.options,
+                 std::string(scheme.pipeline) + "," + drive_for(SIZE_MIB, HOTSTORAGE_DRIVE)});
+    return each;
+}
+
+// ---- FAST'19 Fig. 2: number of streams ----
+
+constexpr unsigned STREAMS_MOST = 8;
+
+std::vector<Finding> judge_streams(const TrialResults &results) {
+    std::vector<Finding> found;
+    double least = 1e9;
+    for (unsigned m = 1; m <= STREAMS_MOST; m++)
+        least = std::min(least, results.waf(std::to_string(m)));
+    unsigned knee = 0;
+    for (unsigned m = STREAMS_MOST; m >= 1 && results.waf(std::to_string(m)) <= 1.03 * least; m--)
+        knee = m;
+    for (unsigned m = 1; m <= STREAMS_MOST; m++) {
+        double waf = results.waf(std::to_string(m));
+        bool flat = m >= 6;
+        found.push_back(finding(fmt::format("WAF, {} streams", m), waf, NO_VALUE,
+                                flat ? "within 3 % of the least" : "above the least",
+                                flat ? waf <= 1.03 * least : waf > least));
+    }
+    found.push_back(finding("streams where it flattens", knee, 6, "4 to 7", within(knee, 4, 7),
+                            "the paper plots IOPS, whose slope is that of 1/WAF"));
+    return found;
+}
+
+Reproduction fast_streams() {
+    Reproduction each = {"fast19-fig2",
+                         FAST,
+                         "Fig. 2 (number of streams)",
+                         "RocksDB: native LSM generator, table by level; drive preset pm963 scaled",
+                         {},
+                         judge_streams};
+    for (unsigned m = 1; m <= STREAMS_MOST; m++)
+        each.trials.push_back(
+            {std::to_string(m), "lsm", lsm_with(""),
+             fmt::format("policy=manual,gc=same,{}",
+                         drive_for(SIZE_MIB, fmt::format("preset=pm963,superblock=1M,streams={},"
+                                                         "device_streams={}",
+                                                         m, m)))});
+    return each;
+}
+
+// ---- the five workloads ----
+
+std::vector<Work> fast_works() {
+    return {
+        lsm_work("RocksDB"),
+        {"Cassandra", "tenants", work_of(SIZE_MIB, TIMES, "tenants=8,mix=universal"), "cassandra"},
+        {"SQLite", "wal-pages", work_of(SIZE_MIB / 2, TIMES), "sqlite"},
+        {"GCC", "builds", work_of(SIZE_MIB, TIMES), "gcc"},
+        {"Mixed 1", "tenants", work_of(SIZE_MIB, TIMES, "tenants=2,mix=lsm+builds"), "mixed1"}};
+}
+
+std::string fast_drive(const Work &work) {
+    return drive_for(work.workload == "wal-pages" ? SIZE_MIB / 2 : SIZE_MIB, FAST_DRIVE);
+}
+
+const char *const FAST_SETTING =
+    "generators: LSM (RocksDB), eight universal LSMs (Cassandra), WAL plus pages (SQLite), builds "
+    "(GCC), LSM and builds (Mixed 1); drive preset pm963 scaled to 1.2 GiB";
+
+// ---- Fig. 11: lifetimes per stream ----
+
+struct Quartiles {
+    std::vector<double> medians, spreads; // by stream, S1 on; those with deaths
+};
+
+Quartiles quartiles_of(const RunResult &run) {
+    Quartiles out;
+    for (const StreamTally &stream : run.streams)
+        if (stream.stream && stream.lifetimes.weight()) {
+            out.medians.push_back(stream.lifetimes.quantile(0.5));
+            out.spreads.push_back(stream.lifetimes.quantile(0.75) /
+                                  std::max(1.0, stream.lifetimes.quantile(0.25)));
+        }
+    return out;
+}
+
+double widest_ratio(const Quartiles &quartiles) {
+    if (quartiles.medians.empty())
+        return 1;
+    auto ends = std::minmax_element(quartiles.medians.begin(), quartiles.medians.end());
+    return *ends.second / std::max(1.0, *ends.first);
+}
+
+std::vector<Finding> judge_lifetimes(const TrialResults &results) {
+    Quartiles pcstream = quartiles_of(results.at("PCStream"));
+    Quartiles autostream = quartiles_of(results.at("AutoStream"));
+    std::vector<Finding> found;
+    double before = 0;
+    for (size_t i = 0; i < pcstream.medians.size(); i++) {
+        double median = pcstream.medians[i] / (1 << 20);
+        found.push_back(finding(fmt::format("PCStream S{} median, MiB", i + 1), median, NO_VALUE,
+                                i ? "ascending" : "has deaths", median >= before));
+        before = median;
+    }
+    found.push_back(finding("PCStream longest/shortest median", widest_ratio(pcstream), 26, ">= 20",
+                            widest_ratio(pcstream) >= 20,
+                            "paper: medians of the main streams of HotStorage'18, UR"));
+    found.push_back(finding("AutoStream longest/shortest median", widest_ratio(autostream), 1.3,
+                            "< 4", widest_ratio(autostream) < 4));
+    return found;
+}
+
+Reproduction fast_lifetimes() {
+    Work work = fast_works().back();
+    std::string drive = fast_drive(work);
+    return {"fast19-fig11",
+            FAST,
+            "Fig. 11 (lifetimes per stream)",
+            "LSM and builds together; lifetimes in host bytes, of data that died",
+            {{"PCStream", work.workload, work.options, "policy=pcstream,gc=twin," + drive},
+             {"AutoStream", work.workload, work.options, "policy=autostream-mq,gc=same," + drive}},
+            judge_lifetimes};
+}
+
+// ---- Fig. 12: internal streams ----
+
+const Scheme FAST_SCHEMES[] = {{"Baseline", "policy=none"},
+                               {"AutoStream", "policy=autostream-mq"},
+                               {"PCStream", "policy=pcstream"},
+                               {"Manual", "policy=manual"}};
+const double FAST_CUTS[] = {25, 22, 17, 12};
+
+std::vector<Finding> judge_internal(const TrialResults &results) {
+    std::vector<Finding> found;
+    double cut_before = 1e9, mean_plain[4] = {}, mean_with[4] = {};
+    const std::vector<Work> works = fast_works();
+    auto count = static_cast<double>(works.size());
+    for (size_t i = 0; i < std::size(FAST_SCHEMES); i++) {
+        double cut = 0;
+        for (const Work &work : works) {
+            std::string name = work.name + " " + FAST_SCHEMES[i].name;
+            double plain = results.waf(name), with = results.waf(name + "+int");
+            cut += 100 * (1 - with / plain) / count;
+            mean_plain[i] += plain / count;
+            mean_with[i] += with / count;
+            if (plain > 1.2)
+                found.push_back(finding(name + ", cut in %", 100 * (1 - with / plain), NO_VALUE,
+                                        "> 3 where WAF > 1.2", with < 0.97 * plain));
+        }
+        found.push_back(finding(std::string(FAST_SCHEMES[i].name) + ", mean cut in %", cut,
+                                FAST_CUTS[i], i ? "below the scheme before" : "the largest",
+                                cut <= cut_before));
+        cut_before = cut;
+    }
+    double best_plain = std::min(mean_plain[2], mean_plain[3]);
+    for (size_t i = 0; i < 2; i++)
+        found.push_back(finding(std::string(FAST_SCHEMES[i].name) + "+int, mean WAF", mean_with[i],
+                                NO_VALUE, "above PCStream* and Manual", mean_with[i] > best_plain));
+    return found;
+}
+
+Reproduction fast_internal() {
+    Reproduction each = {"fast19-fig12", FAST, "Fig. 12 (internal streams on four schemes)",
+                         FAST_SETTING,   {},   judge_internal};
+    for (const Work &work : fast_works())
+        for (const Scheme &scheme : FAST_SCHEMES)
+            for (const char *gc : {"same", "twin"}) {
+                bool manual = scheme.pipeline == std::string("policy=manual");
+                each.trials.push_back({work.name + " " + scheme.name + (gc[0] == 't' ? "+int" : ""),
+                                       work.workload, work.options,
+                                       std::string(scheme.pipeline) +
+                                           (manual ? ",map=" + work.manual : "") + ",gc=" + gc +
+                                           "," + fast_drive(work)});
+            }
+    return each;
+}
+
+// ---- Fig. 13: table size; re-clusterings ----
+
+double unknown_percent(const RunResult &run) {
+    double all = 0, unknown = 0;
+    for (const StreamTally &stream : run.streams) {
+        all += static_cast<double>(stream.written_bytes);
+        if (stream.stream == 0)
+            unknown = static_cast<double>(stream.written_bytes);
+    }
+    return 100 * unknown / std::max(1.0, all);
+}
+
+std::vector<Finding> judge_table(const TrialResults &results) {
+    double none = unknown_percent(results.at("none")), small = unknown_percent(results.at("small")),
+           large = unknown_percent(results.at("large"));
+    return {
+        finding("no table, S0 in %", none, 16, "the most", none > small),
+        finding("small table, S0 in %", small, 12, "between", small < none && small > large),
+        finding("full table, S0 in %", large, 9, "the least", large < small),
+        finding("no table, WAF", results.waf("none"), 1.96, "above that of the full table",
+                results.waf("none") > results.waf("large")),
+        finding("full table, WAF", results.waf("large"), 1.54, "the lowest",
+                results.waf("large") <= std::min(results.waf("none"), results.waf("small"))),
+    };
+}
+
+Reproduction fast_table() {
+    const std::string work = work_of(SIZE_MIB, TIMES, "variants=256");
+    const std::string drive = drive_for(SIZE_MIB, FAST_DRIVE);
+    return {
+        "fast19-fig13",
+        FAST,
+        "Fig. 13 (table size, short-lived processes)",
+        "builds with 256 call paths for assembly; no table: signatures salted by process; small: "
+        "128 rows, half of the paths (the paper's 4 KB for its > 341 paths); full: 8192 rows",
+        {{"none", "builds", work, "policy=pcstream,gc=twin,salt=tenant," + drive},
+         {"small", "builds", work, "policy=pcstream,gc=twin,attributes=128," + drive},
+         {"large", "builds", work, "policy=pcstream,gc=twin," + drive}},
+        judge_table};
+}
+
+Reproduction fast_reclusterings() {
+    Work work = fast_works().back();
+    return {
+        "fast19-reclustering",
+        FAST,
+        "section 6: re-clusterings per run",
+        "LSM and builds together (Mixed 1)",
+        {{"PCStream", work.workload, work.options, "policy=pcstream,gc=twin," + fast_drive(work)}},
+        [](const TrialResults &results) -> std::vector<Finding> {
+            double count = results.at("PCStream").status.reclusterings;
+            return {finding("re-clusterings", count, 7, "1 to 100, not O(writes)",
+                            within(count, 1, 100))};
+        }};
+}
+
+} // namespace
+
+std::vector<Reproduction> reproductions_of_pcstream() {
+    return {hotstorage_table(), fast_streams(), fast_lifetimes(),
+            fast_internal(),    fast_table(),   fast_reclusterings()};
+}
+
+} // namespace cli

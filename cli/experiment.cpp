@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 using Section = std::vector<std::pair<std::string, std::string>>; // in the file's order
 
-const char *const SECTIONS[] = {"experiment", "workload", "trace", "drive", "run"};
+// [record] is for bench/record, which makes the trace.
+const char *const SECTIONS[] = {"experiment", "workload", "trace", "drive", "run", "record"};
 
 class File {
   public:
@@ -201,6 +202,8 @@ Experiment load_experiment(const std::string &path) {
     if (file.has("workload") == file.has("trace"))
         file.refuse("exactly one of [workload] and [trace] says what is written");
     take_drive(file, out);
+    if (file.has("record") && !file.has("trace"))
+        file.refuse("[record] needs a [trace] to say where the trace goes");
     if (file.has("workload"))
         take_workload(file, out);
     else

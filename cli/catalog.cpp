@@ -7,12 +7,14 @@
 
 #include "drive/drive.h"
 #include "failure.h"
+#include "import/import.h"
 #include "json.h"
 #include "option_list.h"
 #include "option_text.h"
 #include "pipeline_options.h"
 #include "policy/policy.h"
 #include "table.h"
+#include "workload/workload.h"
 
 namespace cli {
 
@@ -183,6 +185,35 @@ void describe_drive(const std::string &name, const std::vector<std::string> &opt
         print_description(*drive, description);
 }
 
+void list_workloads(Form form) {
+    Json list = Json::array(), formats = Json::array();
+    for (const trib_workload_kind *const *kind = trib_workloads; *kind; kind++) {
+        const trib_workload_kind &w = **kind;
+        if (form == Form::names)
+            fmt::print("{}\n", w.name);
+        else if (form == Form::json)
+            list.push_back({{"name", w.name},
+                            {"summary", w.summary},
+                            {"options", options_json(w.options)}});
+        else
+            fmt::print("{}", wrapped(fmt::format("{:<18} ", w.name), w.summary));
+    }
+    if (form == Form::text)
+        fmt::print("\nreaders of public traces (--format)\n");
+    for (const trib_import_format *const *format = trib_import_formats; *format; format++) {
+        if (form == Form::json)
+            formats.push_back({{"name", (*format)->name}, {"summary", (*format)->summary}});
+        else if (form == Form::text)
+            fmt::print("{}", wrapped(fmt::format("{:<18} ", (*format)->name), (*format)->summary));
+    }
+    if (form == Form::json)
+        write_json({{"version", COMPARE_JSON_VERSION},
+                    {"command", "workloads"},
+                    {"workloads", list},
+                    {"formats", formats}},
+                   "");
+}
+
 void list_options(Form form) {
     Json json = {{"version", COMPARE_JSON_VERSION}, {"command", "options"}};
     auto section = [&](const std::string &group, const std::string &name,
@@ -204,6 +235,10 @@ void list_options(Form form) {
         section("policy", (*policy)->name, (*policy)->options);
     for (const trib_drive *const *drive = trib_drives; *drive; drive++)
         section("drive", (*drive)->name, (*drive)->options);
+    section("workload", "(any)", trib_workload_options);
+    for (const trib_workload_kind *const *kind = trib_workloads; *kind; kind++)
+        section("workload", (*kind)->name, (*kind)->options);
+    section("import", "", trib_import_options);
     if (form == Form::json)
         write_json(json, "");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to choose from: `trib policies`, `trib drive`, `trib options`, `trib version`.
-// Everything comes from the registries and their option tables.
+// What there is to choose from: `trib policies`, `trib drive`, `trib workloads`, `trib options`,
+// `trib version`. Everything comes from the registries and their option tables.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ void list_policies(Form form);
 void list_drives(Form form);
 void describe_drive(const std::string &name, const std::vector<std::string> &options,
                     bool json); // throws Failure
+void list_workloads(Form form); // and the readers of public traces
 void list_options(Form form);
 void print_version(bool json);
 

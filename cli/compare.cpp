@@ -272,17 +272,19 @@ void compare(const CompareOptions &options) {
     Experiment experiment;
     if (is_experiment(options.source.path))
         experiment = load_experiment(options.source.path);
-    OptionText user = experiment.drive;
+    OptionText user;
     user.merge(options.drive, "drive");
     for (const std::string &more : options.set)
         user.merge(more);
-    RegimeOptions regime = regime_or(options.regime, experiment.regime);
+    OptionText drive = experiment.drive;
+    drive.merge(user.text());
+    RegimeOptions regime = regime_or(options.regime, regime_without(experiment.regime, user));
 
     Survey survey = survey_source(options.source);
     if (survey.host_bytes == 0)
         throw Failure(EXIT_RUNTIME, "the trace '" + options.source.path +
                                         "' has no writes; there is nothing to compare");
-    Plan plan = make_plan(options, rows, drive_options(regime, user, survey), survey);
+    Plan plan = make_plan(options, rows, drive_options(regime, drive, survey), survey);
     std::vector<RunPlan *> pointers;
     for (RunPlan &run : plan.runs)
         pointers.push_back(&run);

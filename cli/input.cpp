@@ -82,7 +82,10 @@ struct Gzip : Input::Codec {
             gzclose(file);
     }
     ssize_t read(char *out, size_t wanted) override {
-        return file ? gzread(file, out, static_cast<unsigned>(wanted)) : -1;
+        int got = file ? gzread(file, out, static_cast<unsigned>(wanted)) : -1, error = Z_OK;
+        if (got == 0) // a cut file ends like a whole one, but for this
+            gzerror(file, &error);
+        return error == Z_OK || error == Z_STREAM_END ? got : -1;
     }
     uint64_t position_bytes() const override {
         return file ? static_cast<uint64_t>(gzoffset(file)) : 0;

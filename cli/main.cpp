@@ -191,6 +191,11 @@ void add_lists(CLI::App &app, ListOptions &options) {
     policies->add_flag("--json", options.json, "JSON");
     policies->add_flag("--names", options.names, "Names only");
     policies->callback([&options] { cli::list_policies(options.form()); });
+    CLI::App *workloads =
+        app.add_subcommand("workloads", "List synthetic workloads and readers of public traces");
+    workloads->add_flag("--json", options.json, "JSON");
+    workloads->add_flag("--names", options.names, "Names of workloads only");
+    workloads->callback([&options] { cli::list_workloads(options.form()); });
     CLI::App *keys =
         app.add_subcommand("options", "List every option of pipeline, policies and drives");
     keys->add_flag("--json", options.json, "JSON");

@@ -74,6 +74,19 @@ RegimeOptions regime_or(const RegimeOptions &first, const RegimeOptions &second)
     return out;
 }
 
+RegimeOptions regime_without(const RegimeOptions &regime, const OptionText &drive) {
+    RegimeOptions out = regime;
+    auto drop = [&](const char *key, std::optional<std::string> &field) {
+        if (drive.has(key))
+            field.reset();
+    };
+    drop("capacity", out.capacity);
+    drop("op", out.over_provisioning);
+    drop("superblock", out.superblock);
+    drop("streams", out.streams);
+    return out;
+}
+
 void default_to_latency(OptionText &text) {
     const trib_drive *drive = trib_drive_find(text.get("drive").c_str(), nullptr);
     if (!drive || text.has("latency"))

@@ -31,6 +31,8 @@ struct RegimeOptions {
 
 // What `first` leaves open is taken from `second`.
 RegimeOptions regime_or(const RegimeOptions &first, const RegimeOptions &second);
+// Without what `drive`, the user's own text, says.
+RegimeOptions regime_without(const RegimeOptions &regime, const OptionText &drive);
 
 // Options of the drive: what the user said in `drive` and `set`, and for the rest a drive sized to
 // the trace. A preset or a capacity of the user's is left alone.

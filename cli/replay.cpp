@@ -27,9 +27,11 @@ OptionText drive_text(const ReplayOptions &options, const Survey &survey) {
         return text;
     }
     Experiment experiment = load_experiment(options.source.path);
+    OptionText user;
+    user.merge(options.drive, "drive");
     text = experiment.drive;
-    text.merge(options.drive, "drive");
-    return drive_options(experiment.regime, text, survey);
+    text.merge(user.text());
+    return drive_options(regime_without(experiment.regime, user), text, survey);
 }
 
 std::string pipeline_options(const ReplayOptions &options, const Survey &survey) {

@@ -30,6 +30,11 @@ _trib() {
         COMPREPLY=($(compgen -W "$(trib drive list --names 2>/dev/null) none" -- "$cur"))
         return
         ;;
+    --format)
+        COMPREPLY=($(compgen -W "auto trib experiment workload msr blkparse mqsim disksim vscsi csv fiu alibaba
+            tencent" -- "$cur"))
+        return
+        ;;
     --gc)
         COMPREPLY=($(compgen -W "same shared twin" -- "$cur"))
         return
@@ -38,14 +43,15 @@ _trib() {
 
     case $command in
     '')
-        COMPREPLY=($(compgen -W "replay compare inspect drive policies options version --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "replay compare inspect drive policies workloads options version --help" -- "$cur"))
         ;;
     replay)
-        COMPREPLY=($(compgen -W "--trace --policy --drive --gc --set --truncated-ok --dump --json --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "--trace --format --import --policy --drive --gc --set --truncated-ok --dump --json
+            --help" -- "$cur"))
         ;;
     compare)
-        COMPREPLY=($(compgen -W "--trace --policy --drive --gc --fill --cold --capacity --op --superblock --streams
-            --set --jobs --truncated-ok --json --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "--trace --format --import --policy --drive --gc --fill --cold --capacity --op --superblock
+            --streams --set --jobs --truncated-ok --json --help" -- "$cur"))
         ;;
     inspect)
         if [[ $cur == -* ]]; then
@@ -61,7 +67,7 @@ _trib() {
         describe) COMPREPLY=($(compgen -W "$(trib drive list --names 2>/dev/null) --json --help" -- "$cur")) ;;
         esac
         ;;
-    policies)
+    policies | workloads)
         COMPREPLY=($(compgen -W "--json --names --help" -- "$cur"))
         ;;
     options)

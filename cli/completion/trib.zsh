@@ -14,6 +14,10 @@ _trib_drives() {
     compadd -S '' -a names
 }
 
+_trib_formats() {
+    compadd auto trib experiment workload msr blkparse mqsim disksim vscsi csv fiu alibaba tencent
+}
+
 _trib() {
     local context state line
     local -a commands
@@ -23,6 +27,7 @@ _trib() {
         'inspect:show what is in a trace or a state file'
         'drive:list or describe drives'
         'policies:list policies, what they need and their options'
+        'workloads:list synthetic workloads and readers of public traces'
         'options:list every option of pipeline, policies and drives'
         'version:version, compiler, build type, assertions'
     )
@@ -35,13 +40,15 @@ _trib() {
     esac
     case $words[1] in
     replay)
-        _arguments '--trace[trace to replay]:trace:_files' '--policy[policy]:policy:_trib_policies' \
+        _arguments '--trace[trace, experiment or public trace]:trace:_files' \
+            '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '--policy[policy]:policy:_trib_policies' \
             '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:(same shared twin)' \
             '*--set[more options]:key=value' '--truncated-ok[replay up to the cut]' \
             '--dump[state of the drive as JSON]:file:_files' '--json=-[JSON]::file:_files'
         ;;
     compare)
-        _arguments '--trace[trace to replay]:trace:_files' '*--policy[policy]:policy:_trib_policies' \
+        _arguments '--trace[trace, experiment or public trace]:trace:_files' \
+            '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '*--policy[policy]:policy:_trib_policies' \
             '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:(same shared twin)' \
             '--fill[live data, percent of capacity]:percent' '--cold[cold files, percent of live data]:percent' \
             '--capacity[exported capacity]:size' '--op[over-provisioning]:percent' \
@@ -56,7 +63,7 @@ _trib() {
     drive)
         _arguments '1:command:(list describe)' '2:drive:_trib_drives' '--json[JSON]' '--names[names only]'
         ;;
-    policies)
+    policies | workloads)
         _arguments '--json[JSON]' '--names[names only]'
         ;;
     options)

@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<std::vector<std::string>> COMMANDS = {
     {"replay"},   {"compare"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
-    {"policies"}, {"options"}, {"version"}};
+    {"policies"}, {"workloads"}, {"options"}, {"version"}};
 
 std::string source_file(const std::string &name) {
     const std::string text = read_file(std::string(TRIB_SOURCE_DIR) + "/" + name);
@@ -56,7 +56,7 @@ TEST_CASE("policies and drives are the registries") {
     CHECK(drives[0]["name"] == trib_drives[0]->name);
     CHECK(has(drives.dump(), "pm963"));
     for (const auto &command :
-         {std::vector<std::string>{"policies"}, {"drive", "list"}, {"options"}, {"version"}}) {
+         {std::vector<std::string>{"policies"}, {"workloads"}, {"drive", "list"}, {"options"}, {"version"}}) {
         const Outcome outcome = trib(command);
         CHECK(outcome.code == 0);
         CHECK(widest_line(outcome.out) <= 80);

@@ -124,8 +124,8 @@ static const struct trib_option_spec options[] = {
  * has written its output while its inputs still live. Fractions measured (docs/formats). */
 static uint64_t keys_bytes(const struct settings *settings, uint64_t size_bytes) {
     double share = settings->compaction ? 1 / (2.1 + settings->size_amplification_percent / 100)
-                   : settings->dynamic  ? 0.72
-                                        : 0.48;
+                   : settings->dynamic  ? 0.67
+                                        : 0.45;
     if (settings->blobs && !settings->compaction) /* garbage waits until its file is among the oldest */
         share *= 0.58;
     double values = settings->blobs ? settings->value_percent / 100 : 0;

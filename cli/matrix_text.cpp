@@ -173,20 +173,24 @@ std::string cluster_text(bool colours) {
     return table.text(colours);
 }
 
+// One note per policy and reason, with the workloads it is about.
 std::string notes_text(const Matrix &matrix) {
-    std::string text;
-    std::vector<std::string> told;
+    std::vector<std::pair<std::string, std::vector<std::string>>> notes;
     for (const MatrixCell &cell : matrix.cells) {
         if (cell.missing.empty())
             continue;
-        std::string note =
-            fmt::format("{} on {}: {}", matrix.rows[cell.row].label,
-                        matrix.workloads[cell.workload].experiment.name, cell.missing);
-        if (std::find(told.begin(), told.end(), note) != told.end())
-            continue;
-        told.push_back(note);
-        text += wrapped("- ", note);
+        std::string what = matrix.rows[cell.row].label + " " + cell.missing;
+        const std::string &where = matrix.workloads[cell.workload].experiment.name;
+        auto note = std::find_if(notes.begin(), notes.end(),
+                                 [&](const auto &each) { return each.first == what; });
+        if (note == notes.end())
+            note = notes.insert(notes.end(), {what, {}});
+        if (note->second.empty() || note->second.back() != where)
+            note->second.push_back(where);
     }
+    std::string text;
+    for (const auto &[what, where] : notes)
+        text += wrapped("- ", fmt::format("{} ({})", what, fmt::join(where, ", ")));
     return text;
 }
 
@@ -219,9 +223,9 @@ std::string matrix_text(const Matrix &matrix, bool colours) {
             for (const auto &page : pages_of(matrix, names + (gc == "own" ? 10 : 0)))
                 text += page_text(matrix, page, gc, victim, colours);
         }
-    text +=
-        wrapped("", "Steady: second half of the host writes. * lowest and ! highest of the "
-                    "policies; oracle knows the future, the optimum is theory. - does not run:");
+    text += wrapped("", "Steady: second half of the host writes. * lowest and ! highest of the "
+                        "policies; oracle knows the future, the optimum is theory (nobody knows "
+                        "the future). - does not run:");
     text += notes_text(matrix);
     text += "\nWhat it costs (medians over all runs; memory at the end of a run)\n";
     text += cost_text(matrix, colours);

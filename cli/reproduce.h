@@ -17,11 +17,12 @@ namespace cli {
 
 struct Trial {
     std::string name;           // within its experiment
-    std::string workload, work; // generator and its options
-    std::string pipeline;       // policy and drive
+    std::string workload, work; // generator and its options, or a committed experiment (.ini)
+    std::string pipeline;       // policy and drive; an experiment brings its own drive
 };
 
 constexpr double NO_VALUE = -1;
+extern const char *const REPORTED; // as a shape: a figure to look at, that must do nothing
 
 // One figure of ours beside the paper's.
 struct Finding {

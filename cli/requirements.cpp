@@ -28,7 +28,7 @@ std::string missing(const OptionText &options, const Survey &survey) {
         const char *sentence;
     } checks[] = {
         {TRIB_NEEDS_SIGNATURE, survey.signature_bytes > 0,
-         "call paths, which this work does not have: no write says which code path made it"},
+         "call paths, which this work does not have"},
         {TRIB_NEEDS_HINT, survey.hint_bytes > 0, "write hints, which this work does not have"},
         {TRIB_NEEDS_LEVEL, survey.level_bytes > 0,
          "levels of an LSM tree, which this work does not have"},

@@ -76,8 +76,8 @@ File::File(const std::string &path) : path_(path) {
 
 std::string File::take(const std::string &section, const std::string &key) {
     Section &items = sections_[section];
-    auto found =
-        std::find_if(items.begin(), items.end(), [&](const auto &item) { return item.first == key; });
+    auto found = std::find_if(items.begin(), items.end(),
+                              [&](const auto &item) { return item.first == key; });
     if (found == items.end())
         return "";
     std::string value = found->second;
@@ -165,7 +165,8 @@ void take_workload(File &file, Experiment &out) {
         auto count = value_of<double>(file, "capacities", capacities, TRIB_OPTION_DOUBLE);
         bool filled = !options.has("fill") ||
                       value_of<bool>(file, "fill", options.get("fill"), TRIB_OPTION_BOOL);
-        double bytes = count * capacity_bytes(file, out, size) + (filled ? 1.0 : 0.0) * static_cast<double>(size);
+        double bytes = count * capacity_bytes(file, out, size) +
+                       (filled ? 1.0 : 0.0) * static_cast<double>(size);
         options.set("host", std::to_string(std::llround(bytes)));
     }
     out.workload_options = options.text();

@@ -104,10 +104,10 @@ class ImportSource : public EventSource {
 std::string ImportSource::note() const {
     trib_import_statistics seen = {};
     trib_import_count(import_.get(), &seen);
-    std::string text = fmt::format("{} trace: {} writes, {} reads, {} discards of {} volume{}",
-                                   spec_.format, grouped(seen.writes), grouped(seen.reads),
-                                   grouped(seen.discards), seen.volumes,
-                                   seen.volumes == 1 ? "" : "s");
+    std::string text =
+        fmt::format("{} trace: {} writes, {} reads, {} discards of {} volume{}", spec_.format,
+                    grouped(seen.writes), grouped(seen.reads), grouped(seen.discards), seen.volumes,
+                    seen.volumes == 1 ? "" : "s");
     if (seen.left_out)
         text += fmt::format("; {} requests of other volumes left out", grouped(seen.left_out));
     if (seen.malformed)

@@ -116,8 +116,9 @@ Input::Input(const std::string &path) {
     }
     if (!S_ISREG(status.st_mode)) {
         std::fclose(raw);
-        throw Failure(EXIT_RUNTIME, "'" + path + "' is no regular file; a trace is read more than "
-                                                 "once, so save it to a file");
+        throw Failure(EXIT_RUNTIME, "'" + path +
+                                        "' is no regular file; a trace is read more than "
+                                        "once, so save it to a file");
     }
     size_bytes_ = static_cast<uint64_t>(status.st_size);
     if (!is_compressed(path)) {

@@ -8,7 +8,7 @@
 
 #include "import/import.h"
 
-#define FORMATS   9
+#define FORMATS    9
 #define ENDS_BELOW (1ull << 61)
 
 static FILE *open_bytes(const uint8_t *data, size_t size) {
@@ -33,7 +33,8 @@ static void check_events(struct trib_import *import, uint64_t end_bytes) {
         assert(event.clock_bytes == clock_bytes && event.file == 0 && event.wall_ns);
         assert(event.length_bytes && event.length_bytes % TRIB_BLOCK_BYTES == 0);
         assert(event.offset_bytes % TRIB_BLOCK_BYTES == 0);
-        assert(event.offset_bytes < end_bytes && event.length_bytes <= end_bytes - event.offset_bytes);
+        assert(event.offset_bytes < end_bytes &&
+               event.length_bytes <= end_bytes - event.offset_bytes);
         if (event.kind == TRIB_EVENT_WRITE)
             clock_bytes += event.length_bytes;
         else

@@ -201,14 +201,15 @@ TEST_CASE("Alibaba: bytes and microseconds; Tencent: sectors and seconds") {
                                              {WRITE, 126703648768, 8192, 1000001, 0}});
     // Sector 42932 is byte 21981184, in the middle of block 5366: 4 KiB from there touch two.
     const Result tencent = read_fixture("tencent.csv", "tencent", "chunk=0,volume=1283");
-    CHECK(tencent.events == std::vector<Got>{{WRITE, 5366 * 4096, 8192, 1, 0},
-                                             {READ, 5367 * 4096, 12288, 1, 0}});
+    CHECK(tencent.events ==
+          std::vector<Got>{{WRITE, 5366 * 4096, 8192, 1, 0}, {READ, 5367 * 4096, 12288, 1, 0}});
 }
 
 TEST_CASE("FIU: nanoseconds, sectors, process numbers") {
     const Result result = read_fixture("fiu.txt", "fiu", "chunk=0,volume=6.0");
-    CHECK(result.events == std::vector<Got>{{WRITE, 904265560ull * 512, 4096, 1, 4892},
-                                            {READ, 904265560ull * 512, 4096, 119900 + 100 + 1, 2522}});
+    CHECK(result.events ==
+          std::vector<Got>{{WRITE, 904265560ull * 512, 4096, 1, 4892},
+                           {READ, 904265560ull * 512, 4096, 119900 + 100 + 1, 2522}});
 }
 
 TEST_CASE("CSV: columns by number, a heading is skipped") {
@@ -253,16 +254,16 @@ TEST_CASE("numbers that no drive has are malformed") {
 }
 
 TEST_CASE("a format is recognised by its first lines") {
-    for (const auto &[name, format] : std::vector<std::pair<std::string, std::string>>{
-             {"msr.csv", "msr"},
-             {"blkparse.txt", "blkparse"},
-             {"mqsim.txt", "mqsim"},
-             {"disksim.txt", "disksim"},
-             {"vscsi1.bin", "vscsi"},
-             {"vscsi2.bin", "vscsi"},
-             {"alibaba.csv", "alibaba"},
-             {"tencent.csv", "tencent"},
-             {"fiu.txt", "fiu"}}) {
+    for (const auto &[name, format] :
+         std::vector<std::pair<std::string, std::string>>{{"msr.csv", "msr"},
+                                                          {"blkparse.txt", "blkparse"},
+                                                          {"mqsim.txt", "mqsim"},
+                                                          {"disksim.txt", "disksim"},
+                                                          {"vscsi1.bin", "vscsi"},
+                                                          {"vscsi2.bin", "vscsi"},
+                                                          {"alibaba.csv", "alibaba"},
+                                                          {"tencent.csv", "tencent"},
+                                                          {"fiu.txt", "fiu"}}) {
         char head[4096];
         Stream stream = open_fixture(name);
         size_t got = fread(head, 1, sizeof head, stream.get());
@@ -281,6 +282,7 @@ TEST_CASE("options of readers are checked") {
     CHECK(read_text("", "msr", "nonsense=1").sentence.find("valid here") != std::string::npos);
     trib_error error = {};
     CHECK(trib_import_find("spc", &error) == nullptr);
-    CHECK(std::string(error.text).find("msr blkparse mqsim disksim vscsi csv fiu alibaba tencent") !=
-          std::string::npos);
+    CHECK(
+        std::string(error.text).find("msr blkparse mqsim disksim vscsi csv fiu alibaba tencent") !=
+        std::string::npos);
 }

@@ -148,7 +148,8 @@ TEST_CASE("a public trace: recognised, packed, replayed, and its reader's note")
     CHECK(has(one.out, "alibaba trace"));
     CHECK(has(one.out, "requests of other volumes left out"));
 
-    const Outcome kept = trib({"replay", "--trace", file, "--policy", "none", "--import", "chunk=0"});
+    const Outcome kept =
+        trib({"replay", "--trace", file, "--policy", "none", "--import", "chunk=0"});
     check_refusal(kept, 2);
     CHECK(has(kept.err, "volume="));
     const Outcome needs = trib({"compare", "--trace", file, "--policy", "pcstream"});

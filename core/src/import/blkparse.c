@@ -31,7 +31,8 @@ static enum trib_import_verdict blkparse_line(const struct trib_import_settings 
 
     if (fields && (!strncmp(field[0], "CPU", 3) || !strcmp(field[0], "Total")))
         return TRIB_IMPORT_END;
-    if (fields < 6 || !is_device(field[0]) || !trib_field_time(field[3], 1000000000, &out->time_ns) ||
+    if (fields < 6 || !is_device(field[0]) ||
+        !trib_field_time(field[3], 1000000000, &out->time_ns) ||
         !trib_field_number(field[4], 1, &pid))
         return TRIB_IMPORT_MALFORMED;
     if (field[5][0] != actions[settings->action] || field[5][1])

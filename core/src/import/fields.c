@@ -44,8 +44,7 @@ bool trib_field_number(const char *text, uint64_t unit, uint64_t *out) {
     if (!*text)
         return false;
     for (; *text; text++) {
-        if (*text < '0' || *text > '9' ||
-            __builtin_mul_overflow(number, 10u, &number) ||
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10u, &number) ||
             __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
             return false;
     }

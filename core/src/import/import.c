@@ -33,6 +33,7 @@ struct trib_import {
 
 #define FIELD(name) offsetof(struct trib_import_settings, name)
 
+/* clang-format off */
 const struct trib_option_spec trib_import_options[] = {
     {.key = "volume", .type = TRIB_OPTION_TEXT, .offset = FIELD(volume), .fallback = "all",
      .help = "the one to keep, as the trace names it (MSR: host.disk); all: side by side"},
@@ -57,6 +58,7 @@ const struct trib_option_spec trib_import_options[] = {
      .fallback = "512", .minimum = 1, .maximum = 1 << 30, .help = "csv: bytes per address"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 static int take_settings(struct trib_import_settings *out, const char *options,
                          struct trib_error *error) {
@@ -201,9 +203,9 @@ static enum trib_import_verdict next_record(struct trib_import *import,
     if (!got)
         return TRIB_IMPORT_END;
     import->statistics.lines++;
-    enum trib_import_verdict verdict =
-        got == import->record_bytes ? import->format->record(record, got, request)
-                                    : TRIB_IMPORT_MALFORMED;
+    enum trib_import_verdict verdict = got == import->record_bytes
+                                           ? import->format->record(record, got, request)
+                                           : TRIB_IMPORT_MALFORMED;
     if (verdict == TRIB_IMPORT_MALFORMED)
         note_malformed(import, NULL);
     return verdict;
@@ -266,7 +268,8 @@ static int64_t volume_of(struct trib_import *import, const struct trib_import_re
 static bool is_wanted(struct trib_import *import, const struct trib_import_request *request) {
     struct trib_import_statistics *statistics = &import->statistics;
 
-    if (strcmp(import->settings.volume, "all") && strcmp(import->settings.volume, request->volume)) {
+    if (strcmp(import->settings.volume, "all") &&
+        strcmp(import->settings.volume, request->volume)) {
         statistics->left_out++;
         return false;
     }
@@ -303,8 +306,8 @@ static int next_wanted(struct trib_import *import, struct trib_import_request *r
             continue;
         int64_t number = volume_of(import, request);
         if (number < 0)
-            return trib_fail(error, (int)number, "more than %d volumes; choose one with volume=",
-                             VOLUMES_MAX);
+            return trib_fail(error, (int)number,
+                             "more than %d volumes; choose one with volume=", VOLUMES_MAX);
         *volume = (uint32_t)number;
         return 1;
     }

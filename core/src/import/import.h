@@ -36,7 +36,7 @@ struct trib_import_settings {
     char volume[TRIB_OPTION_TEXT_MAX]; /* "all", or the one to keep */
     uint64_t chunk_bytes;              /* of the address map; 0 = addresses stay */
     bool reads;
-    int action, time_unit;                                      /* blkparse; mqsim, csv */
+    int action, time_unit;                                       /* blkparse; mqsim, csv */
     uint32_t time_column, offset_column, size_column, op_column; /* csv, from 1; op 0 = writes */
     uint64_t offset_unit_bytes;                                  /* csv */
 };

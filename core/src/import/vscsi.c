@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* VMware's vscsi records as libCacheSim has them (traceReader, vscsi.h: CloudPhysics traces), little
- * endian, packed:
- *   version 1  u32 serial, u32 length, u32 nSG, u16 cmd, u16 ver, u64 lbn, u64 ts          32 bytes
- *   version 2  u16 cmd, u16 ver, u32 serial, u32 length, u32 nSG, u64 lbn, u64 ts, u64 rt  40 bytes
- * The high byte of ver is the version; length in bytes, lbn in sectors, ts in microseconds; cmd is
- * the SCSI operation code (SBC-3). */
+/* VMware's vscsi records as libCacheSim has them (traceReader, vscsi.h: CloudPhysics traces),
+ * little endian, packed: version 1  u32 serial, u32 length, u32 nSG, u16 cmd, u16 ver, u64 lbn, u64
+ * ts          32 bytes version 2  u16 cmd, u16 ver, u32 serial, u32 length, u32 nSG, u64 lbn, u64
+ * ts, u64 rt  40 bytes The high byte of ver is the version; length in bytes, lbn in sectors, ts in
+ * microseconds; cmd is the SCSI operation code (SBC-3). */
 #include <string.h>
 
 #include "import/formats.h"
@@ -68,8 +67,7 @@ static enum trib_import_verdict vscsi_record(const unsigned char *record, size_t
     enum trib_import_verdict verdict = kind_of(little(command, 2), &out->kind);
     if (verdict != TRIB_IMPORT_REQUEST)
         return verdict;
-    return trib_import_range(out, sector * TRIB_SECTOR_BYTES,
-                             little(record + (second ? 8 : 4), 4));
+    return trib_import_range(out, sector * TRIB_SECTOR_BYTES, little(record + (second ? 8 : 4), 4));
 }
 
 const struct trib_import_format trib_import_vscsi = {

@@ -87,6 +87,7 @@ struct builds {
 
 #define FIELD(name) offsetof(struct settings, name)
 
+/* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "changed", .type = TRIB_OPTION_PERCENT, .offset = FIELD(changed_percent),
      .fallback = "33.3", .minimum = 0.1, .maximum = 100,
@@ -97,6 +98,7 @@ static const struct trib_option_spec options[] = {
      .minimum = 1, .maximum = VARIANTS_MAX, .help = "call paths that write assembly"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 /* ---- rounds ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What generators share: blank events, writes and deaths, and names of call paths. Pure functions. */
+/* What generators share: blank events, writes and deaths, and names of call paths. Pure functions.
+ */
 #ifndef TRIB_WORKLOAD_GENERATOR_H
 #define TRIB_WORKLOAD_GENERATOR_H
 

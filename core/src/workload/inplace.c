@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random writes in place on the drive's own addresses (file 0): uniform, zipf and hotcold.
  * Model: what a page store without a file system does. Pages go out through two call paths, as a
- * page cache has them (a cleaner and an evictor), on several threads; neither path knows how hot its
- * page is, so a signature tells nothing here, unless paths=own gives hot and cold data their own.
- * References: uniform and 80/20 hot/cold are the loads of the closed forms for greedy and optimal
- * cleaning (Desnoyers, SYSTOR'12 and ToS'14); zipf is SepBIT's synthetic one (FAST'22 section 5).
- * hotcold may shift: at that moment the hot set moves to other addresses, all at once. */
+ * page cache has them (a cleaner and an evictor), on several threads; neither path knows how hot
+ * its page is, so a signature tells nothing here, unless paths=own gives hot and cold data their
+ * own. References: uniform and 80/20 hot/cold are the loads of the closed forms for greedy and
+ * optimal cleaning (Desnoyers, SYSTOR'12 and ToS'14); zipf is SepBIT's synthetic one (FAST'22
+ * section 5). hotcold may shift: at that moment the hot set moves to other addresses, all at once.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,6 +44,7 @@ struct inplace {
 
 #define FIELD(name) offsetof(struct settings, name)
 
+/* clang-format off */
 #define COMMON_OPTIONS                                                                             \
     {.key = "write", .type = TRIB_OPTION_SIZE, .offset = FIELD(write_bytes), .fallback = "4K",     \
      .minimum = TRIB_BLOCK_BYTES, .maximum = 1 << 30, .help = "bytes per write"},                  \
@@ -82,6 +84,7 @@ static const struct trib_option_spec hotcold_options[] = {
      .choices = "shared|own", .help = "own: hot and cold data come from different code"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 static int check(const struct settings *settings, uint64_t size_bytes, struct trib_error *error) {
     if (settings->write_bytes % TRIB_BLOCK_BYTES)
@@ -108,7 +111,9 @@ static int make_popularity(struct inplace *self, uint32_t units) {
         self->shift_units = self->hot_units;
     if (!rc && settings->extent_bytes)
         rc = trib_popularity_scatter(&self->popularity,
-                                     extent < 1 ? 1 : extent > units ? units : (uint32_t)extent,
+                                     extent < 1       ? 1
+                                     : extent > units ? units
+                                                      : (uint32_t)extent,
                                      &self->random);
     return rc;
 }
@@ -126,6 +131,8 @@ static int open_with(void **out, const struct trib_workload_common *common,
     self->size_bytes = units * settings->write_bytes;
     self->fill_bytes = common->fill ? self->size_bytes : 0;
     self->hot_units = (uint32_t)(settings->hot_size_percent / 100 * units);
+    if (settings->hot_size_percent > 0 && !self->hot_units)
+        self->hot_units = 1;
     self->shift_clock_bytes =
         (uint64_t)(settings->shift_at_percent / 100 * (double)common->host_bytes);
     for (int i = 0; i < PATH_COUNT; i++)
@@ -133,6 +140,7 @@ static int open_with(void **out, const struct trib_workload_common *common,
     trib_random_seed(&self->random, common->seed);
     rc = make_popularity(self, units);
     if (rc) {
+        trib_popularity_close(&self->popularity);
         free(self);
         return trib_fail(error, rc, "no memory for %u units", units);
     }

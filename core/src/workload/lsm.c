@@ -63,7 +63,7 @@ struct settings {
 /* A flush, a compaction or the load: tables being written one after the other, then a blob file. */
 struct job {
     bool active, flush, load;
-    uint32_t number, next; /* number marks the inputs; next table */
+    uint32_t number, next;  /* number marks the inputs; next table */
     uint64_t written_bytes; /* of that table, or of the blob file */
     struct lsm_tables outputs;
     struct lsm_pick pick;
@@ -72,27 +72,24 @@ struct job {
     double dropped_bytes; /* of tables: what the merge found twice */
 };
 
-struct file_list {
-    uint64_t *at;
-    uint32_t count, capacity;
-};
-
 struct lsm {
     struct settings settings;
     struct trib_random random;
     struct lsm_tree tree;
     struct lsm_blobs blobs;
     struct job flush, compactions[COMPACTIONS], load;
-    struct file_list dead; /* unlinks not yet told */
+    struct lsm_files dead; /* unlinks not yet told */
     uint64_t paths[PATH_COUNT];
     uint64_t size_bytes, fill_bytes, next_file;
-    uint64_t wal, wal_bytes, full_wal; /* full_wal: of a memtable that waits for its flush; 0 = none */
+    uint64_t wal, wal_bytes,
+        full_wal; /* full_wal: of a memtable that waits for its flush; 0 = none */
     uint64_t manifest, manifest_bytes;
     uint32_t edits, next_number; /* edits: version edits not yet in the manifest */
 };
 
 #define FIELD(name) offsetof(struct settings, name)
 
+/* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "memtable", .type = TRIB_OPTION_SIZE, .offset = FIELD(memtable_bytes),
      .fallback = "2M", .minimum = 65536, .maximum = 1e12, .help = "write_buffer_size"},
@@ -119,6 +116,7 @@ static const struct trib_option_spec options[] = {
      .fallback = "90", .minimum = 1, .maximum = 99, .help = "of the data are values (for blobs)"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 /* Keys that make a tree of about size_bytes at its peak: garbage in the levels, and a merge that
  * has written its output while its inputs still live. Fractions measured (docs/formats). */
@@ -126,23 +124,11 @@ static uint64_t keys_bytes(const struct settings *settings, uint64_t size_bytes)
     double share = settings->compaction ? 1 / (2.1 + settings->size_amplification_percent / 100)
                    : settings->dynamic  ? 0.67
                                         : 0.45;
-    if (settings->blobs && !settings->compaction) /* garbage waits until its file is among the oldest */
+    if (settings->blobs &&
+        !settings->compaction) /* garbage waits until its file is among the oldest */
         share *= 0.58;
     double values = settings->blobs ? settings->value_percent / 100 : 0;
     return trib_round_down((uint64_t)((double)size_bytes * share * (1 - values)), TRIB_BLOCK_BYTES);
-}
-
-static int add_file(struct file_list *list, uint64_t file) {
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity ? 2 * list->capacity : 64;
-        uint64_t *grown = realloc(list->at, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        list->at = grown;
-        list->capacity = capacity;
-    }
-    list->at[list->count++] = file;
-    return 0;
 }
 
 /* ---- jobs ---- */
@@ -161,8 +147,8 @@ static int start_flush(struct lsm *self) {
     double keys = (double)self->settings.memtable_bytes / (1 + values_per_key_byte(self));
     struct lsm_table table = {.bytes = whole_blocks(keys), .end = LSM_KEYS};
 
-    *job = (struct job){.active = true, .flush = true, .outputs = job->outputs,
-                        .wal = self->full_wal};
+    *job =
+        (struct job){.active = true, .flush = true, .outputs = job->outputs, .wal = self->full_wal};
     job->blob_bytes = whole_blocks(keys * values_per_key_byte(self));
     job->outputs.count = 0;
     self->full_wal = 0;
@@ -210,7 +196,7 @@ static int bury_inputs(struct lsm *self, const struct job *job) {
     int rc = lsm_tree_inputs(&self->tree, job->number, &inputs);
 
     for (uint32_t i = 0; i < inputs.count && !rc; i++)
-        rc = add_file(&self->dead, inputs.at[i].file);
+        rc = lsm_files_add(&self->dead, inputs.at[i].file);
     lsm_tables_close(&inputs);
     return rc ? rc : lsm_tree_install(&self->tree, job->number, &job->pick, &job->outputs);
 }
@@ -219,7 +205,7 @@ static int bury_blobs(struct lsm *self) {
     int rc = 0;
 
     for (uint64_t file; !rc && (file = lsm_blobs_take_dead(&self->blobs));)
-        rc = add_file(&self->dead, file);
+        rc = lsm_files_add(&self->dead, file);
     return rc;
 }
 
@@ -232,7 +218,7 @@ static int finish(struct lsm *self, struct job *job) {
         return rc;
     if (job->flush) {
         rc = lsm_tree_add_newest(&self->tree, &job->outputs.at[0]);
-        return rc ? rc : add_file(&self->dead, job->wal);
+        return rc ? rc : lsm_files_add(&self->dead, job->wal);
     }
     lsm_blobs_drop(&self->blobs, job->dropped_bytes * values_per_key_byte(self));
     rc = bury_inputs(self, job);
@@ -333,8 +319,7 @@ static void write_wal(struct lsm *self, struct trib_event *event) {
 }
 
 static bool is_stalled(const struct lsm *self) {
-    uint32_t runs =
-        self->settings.compaction ? self->tree.count : lsm_tree_level0(&self->tree);
+    uint32_t runs = self->settings.compaction ? self->tree.count : lsm_tree_level0(&self->tree);
     return self->full_wal || runs >= STOP_RUNS * self->settings.trigger;
 }
 
@@ -369,7 +354,7 @@ static int start_jobs(struct lsm *self) {
 static int rotate_manifest(struct lsm *self) {
     if (self->manifest_bytes < MANIFEST_BYTES_MAX)
         return 0;
-    int rc = add_file(&self->dead, self->manifest);
+    int rc = lsm_files_add(&self->dead, self->manifest);
     self->manifest = self->next_file++;
     self->manifest_bytes = 0;
     return rc;
@@ -412,7 +397,9 @@ static int plan_load(struct lsm *self) {
     struct job *job = &self->load;
     uint8_t level = (uint8_t)lsm_tree_load_level(&self->tree);
 
-    *job = (struct job){.active = true, .load = true, .number = self->next_number++,
+    *job = (struct job){.active = true,
+                        .load = true,
+                        .number = self->next_number++,
                         .pick = {.level_from = level, .level_to = level}};
     job->blob_bytes = whole_blocks((double)all.bytes * values_per_key_byte(self));
     self->fill_bytes = job->blob_bytes;
@@ -431,7 +418,7 @@ static void lsm_close(void *handle) {
     lsm_tables_close(&self->load.outputs);
     for (unsigned i = 0; i < COMPACTIONS; i++)
         lsm_tables_close(&self->compactions[i].outputs);
-    free(self->dead.at);
+    lsm_files_close(&self->dead);
     free(self);
 }
 
@@ -439,7 +426,8 @@ static int set_up(struct lsm *self, const struct trib_workload_common *common,
                   struct trib_error *error) {
     const struct settings *settings = &self->settings;
     struct lsm_shape shape = {.keys_bytes = keys_bytes(settings, common->size_bytes),
-                              .target_bytes = trib_round_down(settings->target_bytes, TRIB_BLOCK_BYTES),
+                              .target_bytes =
+                                  trib_round_down(settings->target_bytes, TRIB_BLOCK_BYTES),
                               .base_bytes = settings->base_bytes,
                               .multiplier = settings->multiplier,
                               .trigger = settings->trigger,

@@ -10,6 +10,24 @@
  * file counts as none. */
 #define DEAD_SHARE 0.02
 
+int lsm_files_add(struct lsm_files *files, uint64_t file) {
+    if (files->count == files->capacity) {
+        uint32_t capacity = files->capacity ? 2 * files->capacity : 64;
+        uint64_t *grown = realloc(files->at, capacity * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        files->at = grown;
+        files->capacity = capacity;
+    }
+    files->at[files->count++] = file;
+    return 0;
+}
+
+void lsm_files_close(struct lsm_files *files) {
+    free(files->at);
+    *files = (struct lsm_files){0};
+}
+
 int lsm_blobs_add(struct lsm_blobs *blobs, uint64_t file, uint64_t bytes) {
     if (blobs->count == blobs->capacity) {
         uint32_t capacity = blobs->capacity ? 2 * blobs->capacity : 64;

@@ -17,6 +17,15 @@ struct lsm_blobs { /* oldest first */
     uint32_t count, capacity;
 };
 
+struct lsm_files { /* numbers */
+    uint64_t *at;
+    uint32_t count, capacity;
+};
+
+/* 0, -ENOMEM. */
+int lsm_files_add(struct lsm_files *files, uint64_t file);
+void lsm_files_close(struct lsm_files *files);
+
 /* 0, -ENOMEM. */
 int lsm_blobs_add(struct lsm_blobs *blobs, uint64_t file, uint64_t bytes);
 /* `bytes` of values were overwritten. */

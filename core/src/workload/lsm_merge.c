@@ -59,8 +59,8 @@ static double merged_bytes(const struct lsm_tables *inputs, uint64_t first, uint
         const struct lsm_table *table = &inputs->at[i];
         if (table->first > first || table->end < end)
             continue;
-        double bytes = (double)table->bytes * ((double)(end - first) /
-                                               (double)(table->end - table->first));
+        double bytes =
+            (double)table->bytes * ((double)(end - first) / (double)(table->end - table->first));
         missed *= bytes < distinct ? 1 - bytes / distinct : 0;
     }
     return distinct * (1 - missed);
@@ -76,9 +76,8 @@ struct cutter {
 
 static int cut(struct cutter *cutter, uint64_t end) {
     uint64_t blocks = (uint64_t)(cutter->bytes / TRIB_BLOCK_BYTES + 0.5);
-    struct lsm_table table = {.bytes = (blocks + !blocks) * TRIB_BLOCK_BYTES,
-                              .first = cutter->first,
-                              .end = end};
+    struct lsm_table table = {
+        .bytes = (blocks + !blocks) * TRIB_BLOCK_BYTES, .first = cutter->first, .end = end};
     cutter->first = end;
     cutter->bytes = 0;
     return lsm_tables_add(cutter->out, &table);

@@ -33,6 +33,7 @@ struct partitions {
 
 #define FIELD(name) offsetof(struct partitions, name)
 
+/* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "write", .type = TRIB_OPTION_SIZE, .offset = FIELD(write_bytes), .fallback = "128K",
      .minimum = TRIB_BLOCK_BYTES, .maximum = 1 << 30, .help = "bytes per write (the paper's 128K)"},
@@ -45,6 +46,7 @@ static const struct trib_option_spec options[] = {
      .minimum = 0, .maximum = PARTITIONS - 1, .help = "the other (warm 48 to 55, cold 56 to 63)"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 static uint32_t units_of(uint32_t partition) {
     return partition < HOT ? 2 : partition < HOT + WARM ? 4 : 16;
@@ -56,8 +58,8 @@ static int lay_out(struct partitions *self, uint64_t size_bytes, struct trib_err
     uint64_t unit_bytes = trib_round_down(size_bytes / UNITS, self->write_bytes), at = 0;
     if (!unit_bytes)
         return trib_fail(error, -EINVAL,
-                         "option 'size': %d units need at least one write of %llu bytes each", UNITS,
-                         (unsigned long long)self->write_bytes);
+                         "option 'size': %d units need at least one write of %llu bytes each",
+                         UNITS, (unsigned long long)self->write_bytes);
     for (uint32_t i = 0; i < PARTITIONS; i++) {
         self->partitions[i] =
             (struct partition){.begin_bytes = at, .length_bytes = units_of(i) * unit_bytes};
@@ -116,7 +118,8 @@ static int partitions_next(void *handle, uint64_t clock_bytes, struct trib_event
         struct partition *partition = &self->partitions[number];
         trib_event_write(event, 0, partition->begin_bytes + partition->next_bytes,
                          self->write_bytes);
-        partition->next_bytes = (partition->next_bytes + self->write_bytes) % partition->length_bytes;
+        partition->next_bytes =
+            (partition->next_bytes + self->write_bytes) % partition->length_bytes;
         self->turn = (number + 1) % PARTITIONS;
     }
     event->stream = (uint16_t)number;

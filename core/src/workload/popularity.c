@@ -12,7 +12,8 @@ static uint32_t in_column(double probability) {
     return scaled >= UINT32_MAX ? UINT32_MAX : (uint32_t)scaled;
 }
 
-/* Vose's two stacks share one array: small columns grow from the front, large ones from the back. */
+/* Vose's two stacks share one array: small columns grow from the front, large ones from the back.
+ */
 static void fill_alias(struct trib_popularity *out, double *weight, uint32_t *stack) {
     uint32_t n = out->units, small = 0, large = n;
 

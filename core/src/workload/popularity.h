@@ -11,14 +11,15 @@
 
 struct trib_popularity {
     uint32_t units;
-    uint32_t *threshold, *alias; /* Zipf; else NULL */
-    uint32_t hot_units;          /* two classes; 0 = one */
-    uint64_t hot_share;          /* of the draws, in 2^-32 */
+    uint32_t *threshold, *alias;            /* Zipf; else NULL */
+    uint32_t hot_units;                     /* two classes; 0 = one */
+    uint64_t hot_share;                     /* of the draws, in 2^-32 */
     uint32_t *place, extents, extent_units; /* neighbours in rank lie together in extents */
     uint32_t rotation;                      /* of extents, see shift */
 };
 
-/* Rank r is drawn with probability proportional to 1 / (r + 1)^exponent; 0 is uniform. 0, -ENOMEM. */
+/* Rank r is drawn with probability proportional to 1 / (r + 1)^exponent; 0 is uniform. 0, -ENOMEM.
+ */
 int trib_popularity_zipf(struct trib_popularity *out, uint32_t units, double exponent);
 /* hot_share of the draws (0..1) go to the first hot_units ranks, evenly within each class. */
 void trib_popularity_classes(struct trib_popularity *out, uint32_t units, uint32_t hot_units,

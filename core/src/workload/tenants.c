@@ -50,6 +50,7 @@ struct tenants {
 
 #define FIELD(name) offsetof(struct settings, name)
 
+/* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "tenants", .type = TRIB_OPTION_U32, .offset = FIELD(tenants), .fallback = "2",
      .minimum = 1, .maximum = TENANTS_MAX, .help = "how many"},
@@ -60,6 +61,7 @@ static const struct trib_option_spec options[] = {
      .minimum = TRIB_BLOCK_BYTES, .maximum = 1 << 30, .help = "bytes until another's turn"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 static void tenants_close(void *handle) {
     struct tenants *self = handle;

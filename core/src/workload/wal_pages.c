@@ -58,6 +58,7 @@ struct wal_pages {
 
 #define FIELD(name) offsetof(struct settings, name)
 
+/* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "page", .type = TRIB_OPTION_SIZE, .offset = FIELD(page_bytes), .fallback = "16K",
      .minimum = TRIB_BLOCK_BYTES, .maximum = 1 << 20, .help = "bytes per page"},
@@ -81,12 +82,14 @@ static const struct trib_option_spec options[] = {
      .minimum = 1, .maximum = 64, .help = "threads that write pages"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 static int check(const struct settings *settings, struct trib_error *error) {
     if (settings->page_bytes % TRIB_BLOCK_BYTES || settings->write_bytes % TRIB_BLOCK_BYTES ||
         settings->log_bytes % settings->write_bytes)
-        return trib_fail(error, -EINVAL,
-                         "options 'page' and 'log_write' are multiples of 4096, 'log' of 'log_write'");
+        return trib_fail(
+            error, -EINVAL,
+            "options 'page' and 'log_write' are multiples of 4096, 'log' of 'log_write'");
     return 0;
 }
 
@@ -115,7 +118,9 @@ static int set_up(struct wal_pages *self, const struct trib_workload_common *com
     rc = trib_popularity_zipf(&self->popularity, pages, settings->exponent);
     if (!rc)
         rc = trib_popularity_scatter(&self->popularity,
-                                     extent < 1 ? 1 : extent > pages ? pages : extent,
+                                     extent < 1       ? 1
+                                     : extent > pages ? pages
+                                                      : extent,
                                      &self->random);
     return rc ? trib_fail(error, rc, "no memory for %u pages", pages) : 0;
 }
@@ -198,7 +203,8 @@ static int wal_pages_next(void *handle, uint64_t clock_bytes, struct trib_event 
         self->dead_file = 0;
     } else if (self->filled_bytes < self->fill_bytes) {
         uint64_t left = self->fill_bytes - self->filled_bytes;
-        trib_event_write(event, FILE_DATA, self->filled_bytes, left < FILL_BYTES ? left : FILL_BYTES);
+        trib_event_write(event, FILE_DATA, self->filled_bytes,
+                         left < FILL_BYTES ? left : FILL_BYTES);
         event->who.file_kind = TRIB_FILE_OTHER;
         event->who.signature = self->paths[PATH_LOAD];
         self->filled_bytes += event->length_bytes;

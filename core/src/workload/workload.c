@@ -23,6 +23,7 @@ struct settings {
 
 #define FIELD(name) offsetof(struct settings, common.name)
 
+/* clang-format off */
 const struct trib_option_spec trib_workload_options[] = {
     {.key = "size", .type = TRIB_OPTION_SIZE, .offset = FIELD(size_bytes), .fallback = "256M",
      .minimum = 1 << 20, .maximum = 17592186040320.0, .help = "live data at their peak, about"},
@@ -34,6 +35,7 @@ const struct trib_option_spec trib_workload_options[] = {
      .help = "the same seed gives the same events"},
     TRIB_OPTIONS_END,
 };
+/* clang-format on */
 
 uint64_t trib_path(const char *name) {
     return trib_hash(name, strlen(name));
@@ -98,9 +100,8 @@ uint64_t trib_workload_position(const struct trib_workload *workload) {
 
 void trib_workload_describe(const struct trib_workload *workload,
                             struct trib_workload_description *out) {
-    struct trib_workload_description description = {.host_bytes = workload->host_bytes,
-                                                    .tenants = 1,
-                                                    .carries = workload->kind->carries};
+    struct trib_workload_description description = {
+        .host_bytes = workload->host_bytes, .tenants = 1, .carries = workload->kind->carries};
     snprintf(description.name, sizeof description.name, "%s", workload->kind->name);
     workload->kind->describe(workload->self, &description);
     *out = description;

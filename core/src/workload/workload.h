@@ -72,7 +72,8 @@ struct trib_workload_kind {
     void (*close)(void *self);
 };
 
-/* NULL-terminated list, the common options, and look-up by name (NULL + a sentence listing names). */
+/* NULL-terminated list, the common options, and look-up by name (NULL + a sentence listing names).
+ */
 extern const struct trib_workload_kind *const trib_workloads[];
 extern const struct trib_option_spec trib_workload_options[];
 const struct trib_workload_kind *trib_workload_find(const char *name, struct trib_error *error);

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+find_package(nlohmann_json REQUIRED)
+target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
+add_dependencies(${name} trib)
+add_test(NAME reproduce_slow COMMAND ${name} "[slow]")
+set_tests_properties(reproduce_slow PROPERTIES LABELS slow TIMEOUT 3600)

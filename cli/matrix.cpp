@@ -70,13 +70,24 @@ class Maker {
     std::vector<MatrixRun> runs_;
 };
 
+// "all" among the rows asked for stands for these.
+std::vector<std::string> all_rows() {
+    std::vector<std::string> texts;
+    for (const trib_policy *const *policy = trib_policies; *policy; policy++)
+        texts.push_back((*policy)->name);
+    texts.insert(texts.end(), std::begin(MORE_ROWS), std::end(MORE_ROWS));
+    return texts;
+}
+
 void Maker::add_rows() {
-    std::vector<std::string> texts = options_.policies;
-    if (texts.empty()) {
-        for (const trib_policy *const *policy = trib_policies; *policy; policy++)
-            texts.push_back((*policy)->name);
-        texts.insert(texts.end(), std::begin(MORE_ROWS), std::end(MORE_ROWS));
-    }
+    std::vector<std::string> texts, all = all_rows();
+    for (const std::string &text : options_.policies)
+        if (text == "all")
+            texts.insert(texts.end(), all.begin(), all.end());
+        else
+            texts.push_back(text);
+    if (texts.empty())
+        texts = all;
     for (const std::string &text : texts)
         matrix_.rows.push_back(parse_row(text));
     // The bound last, as in a person's table.

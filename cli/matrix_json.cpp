@@ -58,6 +58,8 @@ Json json_cell(const Matrix &matrix, const MatrixCell &cell) {
     json["options"] = cell.options;
     json["own_gc"] = cell.own_gc;
     json["bound"] = is_bound(row);
+    json["by_address"] =
+        (trib_policy_find(row.policy.c_str(), nullptr)->needs & TRIB_NEEDS_LBA) != 0;
     json["missing"] = cell.missing.empty() ? Json(nullptr) : Json(cell.missing);
     json["host_pages"] = cell.host_pages;
     json["erases"] = cell.erases;

@@ -137,12 +137,17 @@ void add_compare(CLI::App &app, CompareFlags &flags) {
 void add_reproduce(CLI::App &app, cli::ReproduceOptions &options) {
     CLI::App *command =
         app.add_subcommand("reproduce", "Run experiments of the papers and judge their shapes");
-    command->add_option("name", options.name, "all, or one of: " + cli::reproduction_names())
-        ->required();
+    CLI::Option *name = command->add_option("name", options.name, "An experiment, or all");
+    command->add_flag("--names", options.names, "Names of the experiments only");
     command->add_option("--jobs", options.jobs, "Runs side by side [one per core]")
         ->check(CLI::Range(1u, 1024u));
     add_json_option(command, options.json);
-    command->callback([&options] { cli::reproduce(options); });
+    command->callback([&options, name] {
+        if (!options.names && name->count() == 0)
+            throw cli::Failure(cli::EXIT_USAGE,
+                               "name an experiment: all " + cli::reproduction_names());
+        cli::reproduce(options);
+    });
 }
 
 void add_inspect(CLI::App &app, cli::InspectOptions &options) {

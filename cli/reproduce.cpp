@@ -188,6 +188,12 @@ Finding finding(const std::string &figure_case, double ours, double paper, const
 }
 
 void reproduce(const ReproduceOptions &options) {
+    if (options.names) {
+        fmt::print("all\n");
+        for (const Reproduction &each : all_reproductions())
+            fmt::print("{}\n", each.name);
+        return;
+    }
     std::vector<Reproduction> experiments = chosen(options.name);
     Bench bench;
     for (const Reproduction &each : experiments)

@@ -69,6 +69,7 @@ struct ReproduceOptions {
     std::string name; // of an experiment, or all
     std::optional<std::string> json;
     unsigned jobs = 0;
+    bool names = false; // only list them
 };
 
 void reproduce(const ReproduceOptions &options); // throws Failure

@@ -35,6 +35,14 @@ _trib() {
             tencent" -- "$cur"))
         return
         ;;
+    --workloads)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --victim)
+        COMPREPLY=($(compgen -W "greedy cost-benefit fifo d-choices spare-quota" -- "$cur"))
+        return
+        ;;
     --gc)
         COMPREPLY=($(compgen -W "same shared twin" -- "$cur"))
         return
@@ -43,7 +51,7 @@ _trib() {
 
     case $command in
     '')
-        COMPREPLY=($(compgen -W "replay compare inspect drive policies workloads options version --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "replay compare reproduce inspect drive policies workloads options version --help" -- "$cur"))
         ;;
     replay)
         COMPREPLY=($(compgen -W "--trace --format --import --policy --drive --gc --set --truncated-ok --dump --json
@@ -51,7 +59,14 @@ _trib() {
         ;;
     compare)
         COMPREPLY=($(compgen -W "--trace --format --import --policy --drive --gc --fill --cold --capacity --op --superblock
-            --streams --set --jobs --truncated-ok --json --help" -- "$cur"))
+            --streams --set --jobs --truncated-ok --json --matrix --workloads --victim --quick --help" -- "$cur"))
+        ;;
+    reproduce)
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--jobs --json --help" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -W "$(trib reproduce --names 2>/dev/null)" -- "$cur"))
+        fi
         ;;
     inspect)
         if [[ $cur == -* ]]; then

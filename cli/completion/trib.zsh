@@ -18,12 +18,19 @@ _trib_formats() {
     compadd auto trib experiment workload msr blkparse mqsim disksim vscsi csv fiu alibaba tencent
 }
 
+_trib_experiments() {
+    local -a names
+    names=(${(f)"$(trib reproduce --names 2>/dev/null)"})
+    compadd -a names
+}
+
 _trib() {
     local context state line
     local -a commands
     commands=(
         'replay:replay a trace under one policy'
         'compare:replay a trace under many policies, one table'
+        'reproduce:run experiments of the papers and judge their shapes'
         'inspect:show what is in a trace or a state file'
         'drive:list or describe drives'
         'policies:list policies, what they need and their options'
@@ -54,7 +61,13 @@ _trib() {
             '--capacity[exported capacity]:size' '--op[over-provisioning]:percent' \
             '--superblock[erased together]:size' '--streams[streams besides S0]:number' \
             '*--set[more options]:key=value' '--jobs[runs side by side]:number' \
-            '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files'
+            '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files' \
+            '--matrix[every policy on every workload]' '*--workloads[experiments or folders]:path:_files' \
+            '--victim[which superblock is collected]:victim:(greedy cost-benefit fifo d-choices spare-quota)' \
+            '--quick[a glance, not a result]'
+        ;;
+    reproduce)
+        _arguments '1:experiment:_trib_experiments' '--jobs[runs side by side]:number' '--json=-[JSON]::file:_files'
         ;;
     inspect)
         _arguments '1:trace or state file:_files' '--events[every item on a line]' \

@@ -205,7 +205,7 @@ TEST_CASE("builds: call paths for one kind of data, files that die with their pr
         const trib_event &event = workload.event();
         if (event.kind == TRIB_EVENT_WRITE) {
             born.emplace(event.file, event.clock_bytes);
-            temporary[event.file] = event.who.file_kind == TRIB_FILE_TEMP;
+            temporary[event.file] = event.who.file_kind == TRIB_FILE_INTERMEDIATE;
             paths.insert(event.who.signature);
             if (temporary[event.file])
                 temporary_paths.insert(event.who.signature);

@@ -46,6 +46,13 @@ static const char *const path_names[STAGE_COUNT] = {
     [STAGE_PROGRAM] = "builds/ld",
 };
 
+static const uint8_t stage_kinds[STAGE_COUNT] = {
+    [STAGE_SOURCE] = TRIB_FILE_OTHER,          [STAGE_DEPENDENCIES] = TRIB_FILE_BUILD_NOTE,
+    [STAGE_ASSEMBLY] = TRIB_FILE_INTERMEDIATE, [STAGE_OBJECT] = TRIB_FILE_OBJECT,
+    [STAGE_COMMAND] = TRIB_FILE_BUILD_NOTE,    [STAGE_ARCHIVE] = TRIB_FILE_LINKED,
+    [STAGE_PROGRAM] = TRIB_FILE_LINKED,
+};
+
 struct settings {
     double changed_percent;
     uint32_t jobs, variants;
@@ -245,7 +252,7 @@ static int builds_next(void *handle, uint64_t clock_bytes, struct trib_event *ev
     trib_event_write(event, job->file, job->written_bytes, left < CHUNK_BYTES ? left : CHUNK_BYTES);
     event->who.signature = path_of(self, job->stage);
     event->who.tenant = job->process;
-    event->who.file_kind = job->stage == STAGE_ASSEMBLY ? TRIB_FILE_TEMP : TRIB_FILE_OTHER;
+    event->who.file_kind = stage_kinds[job->stage];
     event->thread = chosen;
     job->written_bytes += event->length_bytes;
     if (job->written_bytes == job->length_bytes)

@@ -170,7 +170,7 @@ static void write_page(struct wal_pages *self, struct trib_event *event) {
     bool evicted = trib_random_below(&self->random, 100) < LRU_PERCENT;
 
     trib_event_write(event, FILE_DATA, page * self->settings.page_bytes, self->settings.page_bytes);
-    event->who.file_kind = TRIB_FILE_OTHER;
+    event->who.file_kind = TRIB_FILE_DATABASE;
     event->who.signature = self->paths[evicted ? PATH_LRU : PATH_FLUSH_LIST];
     event->thread = FIRST_THREAD + self->cleaner;
     if (self->copied == self->batched)
@@ -189,7 +189,7 @@ static void begin_batch(struct wal_pages *self, struct trib_event *event) {
         return;
     }
     trib_event_write(event, FILE_DOUBLEWRITE, 0, BATCH_PAGES * self->settings.page_bytes);
-    event->who.file_kind = TRIB_FILE_OTHER;
+    event->who.file_kind = TRIB_FILE_JOURNAL;
     event->who.signature = self->paths[PATH_DOUBLEWRITE];
     event->thread = FIRST_THREAD + self->cleaner;
 }
@@ -205,7 +205,7 @@ static int wal_pages_next(void *handle, uint64_t clock_bytes, struct trib_event 
         uint64_t left = self->fill_bytes - self->filled_bytes;
         trib_event_write(event, FILE_DATA, self->filled_bytes,
                          left < FILL_BYTES ? left : FILL_BYTES);
-        event->who.file_kind = TRIB_FILE_OTHER;
+        event->who.file_kind = TRIB_FILE_DATABASE;
         event->who.signature = self->paths[PATH_LOAD];
         self->filled_bytes += event->length_bytes;
     } else if (trib_random_unit(&self->random) * 100 < self->settings.log_percent) {

@@ -326,7 +326,9 @@ Reproduction control_labels() {
             [](const TrialResults &results) -> std::vector<Finding> {
                 double ratio = results.waf("S7 to S10") / results.waf("S1 to S4");
                 return {finding("WAF, S7 to S10 / S1 to S4", ratio, NO_VALUE, "1 within 0.1 %",
-                                within(ratio, 0.999, 1.001))};
+                                within(ratio, 0.999, 1.001)),
+                        finding("WAF, S1 to S4", results.waf("S1 to S4"), NO_VALUE, "copies at all",
+                                results.waf("S1 to S4") > 1.01)};
             }};
 }
 

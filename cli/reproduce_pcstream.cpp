@@ -122,6 +122,47 @@ Reproduction hotstorage_table() {
     return each;
 }
 
+// ---- HotStorage'18: internal streams on four schemes, UR ----
+
+const Scheme INTERNAL_SCHEMES[] = {{"Baseline", "policy=none"},
+                                   {"AutoStream", "policy=autostream-mq"},
+                                   {"PCStream", "policy=pcstream"},
+                                   {"Manual", "policy=manual,map=hs8"}};
+const double HOTSTORAGE_CUTS[] = {24, 19, 17, 14};
+
+std::vector<Finding> judge_recorded_internal(const TrialResults &results) {
+    std::vector<Finding> found;
+    double before = 100;
+    for (size_t i = 0; i < std::size(INTERNAL_SCHEMES); i++) {
+        std::string name = INTERNAL_SCHEMES[i].name;
+        double cut = 100 * (1 - results.waf(name + "+int") / results.waf(name));
+        found.push_back(finding("UR " + name + ", cut in %", cut, HOTSTORAGE_CUTS[i],
+                                i ? "> 3, <= above + 1" : "> 3", cut > 3 && cut <= before + 1));
+        before = cut;
+    }
+    double limit = std::min(results.waf("PCStream"), results.waf("Manual"));
+    for (const char *name : {"Baseline", "AutoStream"})
+        found.push_back(finding(
+            std::string("UR ") + name + "+int, WAF", results.waf(name + std::string("+int")),
+            NO_VALUE, "> PCStream*, Manual", results.waf(name + std::string("+int")) > limit));
+    return found;
+}
+
+Reproduction hotstorage_internal() {
+    Reproduction each = {"hotstorage18-internal",
+                         HOTSTORAGE,
+                         "internal streams on four schemes (UR, two runs each, means)",
+                         "the recorded db_bench run of UR; internal streams as in FAST'19 (twins)",
+                         {},
+                         judge_recorded_internal};
+    for (const Scheme &scheme : INTERNAL_SCHEMES)
+        for (const char *gc : {"same", "twin"})
+            each.trials.push_back({std::string(scheme.name) + (gc[0] == 't' ? "+int" : ""),
+                                   "db-update.ini", "",
+                                   std::string(scheme.pipeline) + ",gc=" + gc + ",streams=7"});
+    return each;
+}
+
 // ---- FAST'19 Fig. 2: number of streams ----
 
 constexpr unsigned STREAMS_MOST = 8;
@@ -349,8 +390,8 @@ Reproduction fast_reclusterings() {
 } // namespace
 
 std::vector<Reproduction> reproductions_of_pcstream() {
-    return {hotstorage_table(), fast_streams(), fast_lifetimes(),
-            fast_internal(),    fast_table(),   fast_reclusterings()};
+    return {hotstorage_table(), hotstorage_internal(), fast_streams(),      fast_lifetimes(),
+            fast_internal(),    fast_table(),          fast_reclusterings()};
 }
 
 } // namespace cli

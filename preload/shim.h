@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shim: libc's calls that write, delete, truncate, rename, map and sync files, told to Tributary before the result
+ * goes back to the program. An object library: libtributary-preload.so is the shim alone; other doors link it and say who
+ * writes (the write-buffer hook: which page and which front end; a JVM agent: which Java frames).
+ *
+ * Promise: bytes, results and errno are libc's. Only regular files are told of. */
+#ifndef TRIB_PRELOAD_SHIM_H
+#define TRIB_PRELOAD_SHIM_H
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include <tributary/event.h>
+
+TRIB_C_BEGIN
+
+/* One write that reached the kernel, in bytes of one file. */
+struct trib_shim_write {
+    uint64_t file; /* trib_file_identity */
+    uint64_t offset_bytes, length_bytes; /* as the kernel took them: > 0 */
+    const struct iovec *parts; /* the program's buffers; NULL where they cannot be read (sendfile, mmap) */
+    int part_count;
+    int fd; /* -1 for mapped pages */
+    uint8_t file_kind; /* enum trib_file_kind, by name */
+    void *frame; /* TRIB_FRAME_HERE() of the interposed function */
+};
+
+/* Says who writes the first bytes of `write` and returns how many bytes that holds for, 1..length_bytes; called again
+ * for the rest. `who` comes in zeroed but for file_kind. Must not allocate, lock for long, write files, or touch errno. */
+typedef uint64_t trib_shim_identify(const struct trib_shim_write *write, struct trib_context *who);
+
+/* Replaces the default (native call path of `frame`). Before the first write or at any time; NULL restores it. */
+void trib_shim_identify_with(trib_shim_identify *identify);
+
+/* The default, for a door that knows nothing better about this write. */
+trib_shim_identify trib_shim_identify_native;
+
+/* For a library loaded into a running program: points the imports of every loaded object but libc, the loader and this
+ * library at the shim. Number of slots patched, or -errno. */
+int trib_shim_patch_imports(void);
+
+TRIB_C_END
+#endif

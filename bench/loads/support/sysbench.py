@@ -39,7 +39,8 @@ class Sysbench:
 
     def prepare(self, connection):
         say(f"filling the tables of {self.asked.bench}, scale {self.asked.scale}")
-        run(self.command("prepare", connection, self.asked.seed), self.log, env=self.environment())
+        for action in ("create", "fill", "index") if self.asked.bench == "tpcc" else ("prepare",):
+            run(self.command(action, connection, self.asked.seed), self.log, env=self.environment())
 
     def start(self, connection, seed):
         """In the background, until it is stopped or the server dies."""

@@ -22,7 +22,8 @@ struct trib_shim_write {
     int part_count;
     int fd; /* -1 for mapped pages */
     uint8_t file_kind; /* enum trib_file_kind, by name */
-    void *frame; /* TRIB_FRAME_HERE() of the interposed function */
+    void *frame; /* TRIB_FRAME_HERE() of the interposed function; NULL for mapped pages */
+    uint64_t map_signature; /* for mapped pages: call path of the mmap, because the store itself goes unseen */
 };
 
 /* Says who writes the first bytes of `write` and returns how many bytes that holds for, 1..length_bytes; called again

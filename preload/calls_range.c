@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of files: truncated, punched, synced. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/falloc.h>
+
+#include <tributary/event.h>
+#include <tributary/pipeline.h>
+#include <tributary/signature.h>
+
+#include "calls.h"
+#include "next.h"
+#include "ranges.h"
+#include "sink.h"
+#include "tell.h"
+
+/* ---- truncated ---- */
+
+TRIB_CALL int ftruncate(int fd, off_t length) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    int result = TRIB_NEXT(ftruncate)(fd, length);
+
+    if (told && result == 0)
+        trib_tell_death(known.file, (uint64_t)length, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+    return result;
+}
+TRIB_SAME(ftruncate) int ftruncate64(int fd, off64_t length);
+
+TRIB_CALL int truncate(const char *path, off_t length) {
+    struct trib_named was;
+    bool told = trib_named_look(AT_FDCWD, path, 0, &was);
+    int result = TRIB_NEXT(truncate)(path, length);
+
+    if (told && result == 0 && was.size_bytes > (uint64_t)length)
+        trib_tell_death(was.file, (uint64_t)length, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+    return result;
+}
+TRIB_SAME(truncate) int truncate64(const char *path, off64_t length);
+
+/* ---- punched ---- */
+
+void trib_tell_fallocated(const struct trib_descriptor *known, int mode, int64_t offset, int64_t length) {
+    if (mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE))
+        trib_tell_death(known->file, (uint64_t)offset, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRIM);
+    else if (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
+        trib_tell_death(known->file, (uint64_t)offset, (uint64_t)length, TRIB_CAUSE_TRIM);
+}
+
+TRIB_CALL int fallocate(int fd, int mode, off_t offset, off_t length) {
+    struct trib_descriptor known;
+    bool told = mode & ~FALLOC_FL_KEEP_SIZE && trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    int result = TRIB_NEXT(fallocate)(fd, mode, offset, length);
+
+    if (told && result == 0)
+        trib_tell_fallocated(&known, mode, offset, length);
+    return result;
+}
+TRIB_SAME(fallocate) int fallocate64(int fd, int mode, off64_t offset, off64_t length);
+
+/* ---- synced ---- */
+
+static void tell_synced(bool told, const struct trib_descriptor *known) {
+    if (told)
+        trib_tell_sync(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+}
+
+TRIB_CALL int fsync(int fd) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+
+    int result = TRIB_NEXT(fsync)(fd);
+    tell_synced(told && result == 0, &known);
+    return result;
+}
+
+TRIB_CALL int fdatasync(int fd) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+
+    int result = TRIB_NEXT(fdatasync)(fd);
+    tell_synced(told && result == 0, &known);
+    return result;
+}
+
+TRIB_CALL int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags) {
+    struct trib_descriptor known;
+    bool told = flags & SYNC_FILE_RANGE_WRITE && trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    int result = TRIB_NEXT(sync_file_range)(fd, offset, length, flags);
+
+    if (told && result == 0)
+        trib_tell_sync(known.file, (uint64_t)offset, length ? (uint64_t)length : TRIB_LENGTH_TO_END,
+                       TRIB_CAUSE_RANGE_SYNC);
+    return result;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The write family. Each: look at the descriptor, call libc, tell of what it took. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "entry.h"
+#include "next.h"
+#include "tell.h"
+
+#define FROM(frame_, parts_, count_, done_)                                                                            \
+    {.frame = (frame_), .parts = (parts_), .part_count = (count_), .length_bytes = (uint64_t)(done_)}
+
+/* A positioned write; the kernel appends all the same if the descriptor says so. */
+static void tell_at(struct trib_descriptor *known, struct trib_shim_write *write, off_t offset) {
+    write->offset_bytes = (uint64_t)offset;
+    if (known->appends)
+        trib_tell_at_end(known, write);
+    else
+        trib_tell_write(known, write);
+}
+
+/* ---- at the descriptor's position ---- */
+
+/* What write() becomes where libc's own is patched: libc's stdio and exit come this way, too. */
+ssize_t trib_write(int fd, const void *buffer, size_t length) {
+    void *frame = TRIB_FRAME_HERE();
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, frame, &known);
+    ssize_t done = trib_entry_write(fd, buffer, length);
+
+    if (told && done > 0) {
+        struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
+        struct trib_shim_write write = FROM(frame, &part, 1, done);
+        trib_tell_append(&known, &write);
+    }
+    return done;
+}
+
+/* Reached through the program's imports: libc's patched entry tells, unless there is none. */
+TRIB_CALL ssize_t write(int fd, const void *buffer, size_t length) {
+    if (trib_entry_is_patched())
+        return TRIB_NEXT(write)(fd, buffer, length);
+
+    void *frame = TRIB_FRAME_HERE();
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, frame, &known);
+    ssize_t done = TRIB_NEXT(write)(fd, buffer, length);
+    if (told && done > 0) {
+        struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
+        struct trib_shim_write write = FROM(frame, &part, 1, done);
+        trib_tell_append(&known, &write);
+    }
+    return done;
+}
+
+TRIB_CALL ssize_t writev(int fd, const struct iovec *parts, int count) {
+    void *frame = TRIB_FRAME_HERE();
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, frame, &known);
+    ssize_t done = TRIB_NEXT(writev)(fd, parts, count);
+
+    if (told && done > 0) {
+        struct trib_shim_write write = FROM(frame, parts, count, done);
+        trib_tell_append(&known, &write);
+    }
+    return done;
+}
+
+/* ---- at an offset ---- */
+
+TRIB_CALL ssize_t pwrite(int fd, const void *buffer, size_t length, off_t offset) {
+    void *frame = TRIB_FRAME_HERE();
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, frame, &known);
+    ssize_t done = TRIB_NEXT(pwrite)(fd, buffer, length, offset);
+
+    if (told && done > 0) {
+        struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
+        struct trib_shim_write write = FROM(frame, &part, 1, done);
+        tell_at(&known, &write, offset);
+    }
+    return done;
+}
+TRIB_SAME(pwrite) ssize_t pwrite64(int fd, const void *buffer, size_t length, off64_t offset);
+
+TRIB_CALL ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset) {
+    void *frame = TRIB_FRAME_HERE();
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, frame, &known);
+    ssize_t done = TRIB_NEXT(pwritev)(fd, parts, count, offset);
+
+    if (told && done > 0) {
+        struct trib_shim_write write = FROM(frame, parts, count, done);
+        tell_at(&known, &write, offset);
+    }
+    return done;
+}
+TRIB_SAME(pwritev) ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset);
+
+TRIB_CALL ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int flags) {
+    void *frame = TRIB_FRAME_HERE();
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, frame, &known);
+    ssize_t done = TRIB_NEXT(pwritev2)(fd, parts, count, offset, flags);
+
+    if (!told || done <= 0)
+        return done;
+    struct trib_shim_write write = FROM(frame, parts, count, done);
+    if (offset == -1) {
+        trib_tell_append(&known, &write);
+    } else {
+        known.appends |= (flags & RWF_APPEND) != 0;
+        tell_at(&known, &write, offset);
+    }
+    return done;
+}
+TRIB_SAME(pwritev2) ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the shim knows of each descriptor, so that no write pays for a question: which file, of what kind, at which
+ * offset. An entry is filled when a descriptor is first written through and forgotten whenever its number may change
+ * its meaning; a wrong guess in that direction costs one fstat.
+ *
+ * Offset of write(): kept only where nobody else can move it: opened for writing alone, by this process, not for
+ * appending, not duplicated, no child since. Everywhere else the kernel is asked after the write.
+ *
+ * Thread safety: any thread, signal handlers; no locks, no memory of its own but a fixed table. In the child of a vfork,
+ * which shares its parent's memory but not its descriptors, nothing is looked up or kept. Keeps errno. */
+#ifndef TRIB_PRELOAD_DESCRIPTORS_H
+#define TRIB_PRELOAD_DESCRIPTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct trib_descriptor {
+    int fd;
+    bool appends;   /* O_APPEND: every write goes to the end, also a positioned one */
+    bool nameless;  /* its data die when the descriptor is closed */
+    bool in_memory; /* on tmpfs: mapped, it is shared memory and not storage */
+    uint8_t kind;   /* enum trib_file_kind; known once named */
+    uint64_t file;  /* trib_file_identity */
+};
+
+/* Whether the shim tells of writes through `fd`: a regular file, and the caller's frame is not of this library. */
+bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out);
+
+/* Before the first event about it: finds the name, tells it, and sets out->kind. */
+void trib_descriptor_name(struct trib_descriptor *known);
+
+/* Where the `length` bytes that were just written at the descriptor's own position begin. */
+uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes);
+
+/* fd was opened by this process, for writing alone, at offset 0. */
+void trib_descriptor_opened(int fd, int flags);
+void trib_descriptor_moved(int fd, off_t offset); /* lseek said so */
+void trib_descriptor_shared(int fd);              /* somebody else may move it from now on */
+void trib_descriptors_shared(void);               /* all of them: a child came into being */
+
+void trib_descriptor_forget(int fd);
+void trib_descriptors_forget(unsigned first, unsigned last);
+
+/* Marks the descriptors of a file that has lost its last name. False: nobody here has written through one. */
+bool trib_descriptors_unnamed(uint64_t file);
+
+/* About to be closed: what to tell of. False if it was never written through. */
+bool trib_descriptor_closing(int fd, struct trib_descriptor *out);
+/* Each of first..last that was written through. */
+void trib_descriptors_visit(unsigned first, unsigned last, void (*visit)(const struct trib_descriptor *known));
+/* How often the number has been forgotten: the same before and after means the same open file. */
+uint32_t trib_descriptor_life(int fd);
+
+/* Set by vfork in the child's thread, which is also the parent's; cleared when the parent runs on. */
+extern _Thread_local bool trib_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#endif

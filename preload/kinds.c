@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kinds.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <tributary/event.h>
+
+struct rule {
+    const char *pattern; /* of fnmatch: `*` of the last component, or of the path if it has a '/' */
+    uint8_t kind;
+};
+
+/* The first that matches counts. */
+static const struct rule rules[] = {
+    /* RocksDB, LevelDB */
+    {"[0-9]*[0-9].log", TRIB_FILE_WAL},
+    {"*.sst", TRIB_FILE_SST},
+    {"*.ldb", TRIB_FILE_SST},
+    {"*.blob", TRIB_FILE_BLOB},
+    {"MANIFEST-*", TRIB_FILE_MANIFEST},
+    {"OPTIONS-*", TRIB_FILE_OPTIONS},
+    {"CURRENT", TRIB_FILE_CURRENT},
+    {"IDENTITY", TRIB_FILE_CURRENT},
+    {"LOCK", TRIB_FILE_CURRENT},
+    {"LOG", TRIB_FILE_LOG},
+    {"LOG.old*", TRIB_FILE_LOG},
+    {"*.dbtmp", TRIB_FILE_TEMP},
+    /* Cassandra */
+    {"CommitLog-*", TRIB_FILE_WAL},
+    {"*-Data.db", TRIB_FILE_SST},
+    {"*-Index.db", TRIB_FILE_SST_INDEX},
+    {"*-Summary.db", TRIB_FILE_SST_INDEX},
+    {"*-Partitions.db", TRIB_FILE_SST_INDEX},
+    {"*-Rows.db", TRIB_FILE_SST_INDEX},
+    {"*-CompressionInfo.db", TRIB_FILE_SST_META},
+    {"*-Statistics.db", TRIB_FILE_SST_META},
+    {"*-Filter.db", TRIB_FILE_SST_META},
+    {"*-Digest.crc32", TRIB_FILE_SST_META},
+    {"*-TOC.txt", TRIB_FILE_SST_META},
+    /* SQLite */
+    {"*-journal", TRIB_FILE_JOURNAL},
+    {"*-wal", TRIB_FILE_WAL},
+    {"*.db", TRIB_FILE_DATABASE},
+    {"*.db3", TRIB_FILE_DATABASE},
+    {"*.sqlite", TRIB_FILE_DATABASE},
+    {"*.sqlite3", TRIB_FILE_DATABASE},
+    {"etilqs_*", TRIB_FILE_TEMP},
+    /* MySQL, MariaDB */
+    {"#ib_redo*", TRIB_FILE_WAL},
+    {"ib_logfile*", TRIB_FILE_WAL},
+    {"aria_log.*", TRIB_FILE_WAL},
+    {"*bin.[0-9][0-9][0-9][0-9][0-9][0-9]", TRIB_FILE_WAL},
+    {"binlog.[0-9][0-9][0-9][0-9][0-9][0-9]", TRIB_FILE_WAL},
+    {"*.dblwr", TRIB_FILE_JOURNAL},
+    {"*.ibd", TRIB_FILE_DATABASE},
+    {"ibdata[0-9]*", TRIB_FILE_DATABASE},
+    {"undo_[0-9]*", TRIB_FILE_DATABASE},
+    {"undo[0-9][0-9][0-9]", TRIB_FILE_DATABASE},
+    {"*.ibu", TRIB_FILE_DATABASE},
+    {"*.MA[DI]", TRIB_FILE_DATABASE},
+    {"*.MY[DI]", TRIB_FILE_DATABASE},
+    {"ibtmp[0-9]*", TRIB_FILE_TEMP},
+    {"*.ibt", TRIB_FILE_TEMP},
+    /* PostgreSQL */
+    {"*/pg_wal/*", TRIB_FILE_WAL},
+    {"*/pgsql_tmp/*", TRIB_FILE_TEMP},
+    {"*/base/[0-9]*/*", TRIB_FILE_DATABASE},
+    {"*/global/[0-9]*", TRIB_FILE_DATABASE},
+    /* Redis */
+    {"*.aof", TRIB_FILE_WAL},
+    {"temp-*.rdb", TRIB_FILE_TEMP},
+    /* compilers and build tools */
+    {"*.s", TRIB_FILE_INTERMEDIATE},
+    {"*.i", TRIB_FILE_INTERMEDIATE},
+    {"*.ii", TRIB_FILE_INTERMEDIATE},
+    {"*.d", TRIB_FILE_BUILD_NOTE},
+    {"*.cmd", TRIB_FILE_BUILD_NOTE},
+    {"*.rc", TRIB_FILE_BUILD_NOTE},
+    {"*.o", TRIB_FILE_OBJECT},
+    {"*.a", TRIB_FILE_LINKED},
+    {"*.so", TRIB_FILE_LINKED},
+    {"*.so.*", TRIB_FILE_LINKED},
+    {"*.ko", TRIB_FILE_LINKED},
+    {"a.out", TRIB_FILE_LINKED},
+    {"vmlinux*", TRIB_FILE_LINKED},
+    /* anybody's */
+    {"*.log", TRIB_FILE_LOG},
+    {"*.tmp", TRIB_FILE_TEMP},
+    {"*/tmp/*", TRIB_FILE_TEMP},
+};
+
+uint8_t trib_kind_of(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    if (!*path)
+        return TRIB_FILE_UNKNOWN;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (fnmatch(rules[i].pattern, strchr(rules[i].pattern, '/') ? path : name, 0) == 0)
+            return rules[i].kind;
+    return TRIB_FILE_OTHER;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <tributary/pipeline.h>
+#include <tributary/session.h>
+
+enum mode { UNREAD, OFF, SESSION, PIPELINE };
+enum progress { CLOSED, OPENING, OPEN, FAILED };
+
+/* The kernel gives the child of any fork, also one that libc does not know of, this page filled with zeroes: it finds
+ * its sink closed, and never writes into its parent's ring. */
+struct own_page {
+    _Atomic(int) progress;
+};
+
+static _Atomic(int) mode;
+static struct own_page *own;
+static char setting[4096]; /* of the environment, which programs overwrite */
+static struct trib_producer *producer;
+static struct trib_pipeline *pipeline;
+
+/* ---- what the environment asks for ---- */
+
+/* The first process that was started with TRIBUTARY owns the pipeline; its children would write into the same trace. */
+static bool owns_pipeline(void) {
+    static char mark[40];
+    const char *owner = getenv("TRIBUTARY_PID");
+
+    if (owner)
+        return atol(owner) == (long)getpid();
+    snprintf(mark, sizeof mark, "TRIBUTARY_PID=%ld", (long)getpid());
+    return putenv(mark) == 0;
+}
+
+static enum mode read_mode(void) {
+    const char *session = getenv("TRIBUTARY_SESSION"), *options = getenv("TRIBUTARY");
+    const char *text = session && *session ? session : options;
+
+    if (!text || !*text || strlen(text) >= sizeof setting)
+        return OFF;
+    if (text == options && !owns_pipeline())
+        return OFF;
+    memcpy(setting, text, strlen(text) + 1);
+    own = mmap(NULL, sizeof *own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (own == MAP_FAILED || madvise(own, sizeof *own, MADV_WIPEONFORK) != 0)
+        return OFF;
+    return text == options ? PIPELINE : SESSION;
+}
+
+void trib_sink_start(void) {
+    int kept = errno, unread = UNREAD;
+
+    if (atomic_load_explicit(&mode, memory_order_acquire) != UNREAD)
+        return;
+    enum mode found = read_mode(); /* one thread: before main */
+    atomic_compare_exchange_strong(&mode, &unread, (int)found);
+    errno = kept;
+}
+
+bool trib_sink_wanted(void) {
+    int now = atomic_load_explicit(&mode, memory_order_acquire);
+
+    if (__builtin_expect(now == UNREAD, 0)) {
+        trib_sink_start();
+        now = atomic_load_explicit(&mode, memory_order_acquire);
+    }
+    return now != OFF;
+}
+
+/* ---- open ---- */
+
+static int open_pipeline(void) {
+    struct trib_error error = {.text = ""};
+
+    if (pipeline) /* a fork's copy */
+        return -ECHILD;
+    int rc = trib_pipeline_open(&pipeline, setting, true, &error);
+    if (rc)
+        fprintf(stderr, "tributary: %s; running without\n", error.text[0] ? error.text : strerror(-rc));
+    return rc;
+}
+
+static int join_session(void) {
+    struct trib_error error;
+
+    if (producer) { /* a fork's copy: the ring is the parent's */
+        trib_producer_leave(producer);
+        producer = NULL;
+    }
+    return trib_producer_join(&producer, setting, &error);
+}
+
+/* By whoever comes first; events of other threads that arrive meanwhile are lost, because waiting could deadlock. */
+static bool open_sink(void) {
+    int closed = CLOSED, kept = errno, cancellable;
+
+    if (!atomic_compare_exchange_strong(&own->progress, &closed, OPENING))
+        return closed == OPEN;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    int rc = atomic_load(&mode) == SESSION ? join_session() : open_pipeline();
+    atomic_store_explicit(&own->progress, rc ? FAILED : OPEN, memory_order_release);
+    pthread_setcancelstate(cancellable, NULL);
+    errno = kept;
+    return rc == 0;
+}
+
+static bool is_open(void) {
+    int progress = atomic_load_explicit(&own->progress, memory_order_acquire);
+
+    return __builtin_expect(progress == OPEN, 1) || (progress == CLOSED && open_sink());
+}
+
+/* ---- use ---- */
+
+void trib_sink_submit(const struct trib_event *event) {
+    if (!is_open())
+        return;
+    if (producer)
+        trib_producer_submit(producer, event);
+    else
+        trib_pipeline_submit(pipeline, event);
+}
+
+void trib_sink_name(uint64_t file, const char *path) {
+    if (!is_open())
+        return;
+    if (producer)
+        trib_producer_name_file(producer, file, path);
+    else
+        trib_pipeline_name_file(pipeline, file, path);
+}
+
+uint16_t trib_sink_place(const struct trib_context *who) {
+    if (!trib_sink_wanted() || !is_open())
+        return 0;
+    return producer ? trib_producer_place(producer, who) : trib_pipeline_place(pipeline, who);
+}
+
+void trib_sink_stop(void) {
+    int open = OPEN;
+
+    if (!pipeline || !own || !atomic_compare_exchange_strong(&own->progress, &open, FAILED))
+        return;
+    trib_pipeline_close(pipeline);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where events go: the producer of a session (TRIBUTARY_SESSION=path), else a live pipeline of this process
+ * (TRIBUTARY=options), else nowhere. Opened by the first event, so that a process which writes no file pays nothing.
+ *
+ * The child of a fork joins the session again by itself; a pipeline belongs to the process that was started with it, and
+ * to what that becomes by exec. Whatever fails makes the process inert: the program never hears of it, but for one line
+ * on standard error when the options are wrong.
+ *
+ * Thread safety: any thread, and signal handlers once the first event is out. Keeps errno. */
+#ifndef TRIB_PRELOAD_SINK_H
+#define TRIB_PRELOAD_SINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tributary/event.h>
+
+/* Whether anybody listens: false sends every interposed call straight on. */
+bool trib_sink_wanted(void);
+
+void trib_sink_submit(const struct trib_event *event);
+void trib_sink_name(uint64_t file, const char *path);
+
+/* The stream that a write of this context should carry now; 0 = unknown. */
+uint16_t trib_sink_place(const struct trib_context *who);
+
+/* Reads the environment; before main, or by the first interposed call if that comes earlier. */
+void trib_sink_start(void);
+
+/* At the end of the process: drains and closes a pipeline. A session's ring is emptied by its recorder. */
+void trib_sink_stop(void);
+
+#endif

@@ -28,6 +28,12 @@ const struct trib_option_spec trib_pipeline_options[] = {
      .minimum = 16, .maximum = 268435455, .help = "live extents that can be followed; 32 bytes each"},
     {.key = "ring", .fallback = "131072", .type = TRIB_OPTION_U32, .offset = FIELD(ring),
      .minimum = 1024, .maximum = 1 << 24, .help = "events that may wait (live pipelines); 72 bytes each"},
+    {.key = "session", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(session),
+     .help = "take events from every process that joins this file, made at open (live pipelines)"},
+    {.key = "session-users", .fallback = "no", .type = TRIB_OPTION_BOOL, .offset = FIELD(session_users),
+     .help = "processes of other users may join, too"},
+    {.key = "process-ring", .fallback = "8192", .type = TRIB_OPTION_U32, .offset = FIELD(process_ring),
+     .minimum = 1024, .maximum = 1 << 20, .help = "events that may wait in each process of a session; 72 bytes each"},
     {.key = "allocation", .fallback = "next-fit", .type = TRIB_OPTION_ENUM,
      .offset = FIELD(allocation), .choices = "next-fit|first-fit",
      .help = "how files get blocks"},
@@ -151,6 +157,8 @@ static int assemble(struct trib_pipeline *pipeline, struct trib_options *options
         rc = trib_live_open(&pipeline->live, pipeline, error);
     else if (rc == 0 && pipeline->settings.trace[0])
         rc = trib_fail(error, -EINVAL, "option 'trace' records live runs; a replay has its trace");
+    else if (rc == 0 && pipeline->settings.session[0])
+        rc = trib_fail(error, -EINVAL, "option 'session' is for live runs");
     return rc;
 }
 

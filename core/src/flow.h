@@ -32,7 +32,9 @@ struct trib_live;
 struct trib_pipeline_settings {
     char policy[TRIB_OPTION_TEXT_MAX], drive[TRIB_OPTION_TEXT_MAX];
     char state[TRIB_OPTION_TEXT_MAX], trace[TRIB_OPTION_TEXT_MAX];
-    uint32_t streams, salt, attributes, runs, ring, window_blocks;
+    char session[TRIB_OPTION_TEXT_MAX];
+    uint32_t streams, salt, attributes, runs, ring, process_ring, window_blocks;
+    bool session_users;
     int allocation; /* enum trib_volume_allocation */
 };
 

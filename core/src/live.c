@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live half of a pipeline. Doors push events into a bounded ring (many producers, one consumer; Vyukov's bounded
- * queue); one maintenance thread takes them out in ring order, records them and runs the flow. A producer does one
- * compare-and-swap and one 64-byte copy; it never waits, allocates, takes a lock or makes a system call. A full ring
- * drops the event and counts it; the last sixteenth is kept for deaths, because a lost death hurts longer than a lost
- * write. The thread polls instead of being woken, so that no write pays for a wake-up: every 16 ms, more often while
- * events come fast, and as a batch thread, so that its own wake-up takes no core from a thread of the engine. */
+/* The live half of a pipeline. Doors push events into a ring (base/ring.h); one maintenance thread takes them out in ring
+ * order, records them and runs the flow. With a session they come from the rings of its processes instead, in the order of
+ * time (session/recorder.h). The thread polls instead of being woken, so that no write pays for a wake-up: every 16 ms,
+ * more often while events come fast, and as a batch thread, so that its own wake-up takes no core from a thread of the
+ * engine. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/ring.h"
+#include "base/seen.h"
+#include "base/thread_number.h"
 #include "flow.h"
+#include "session/recorder.h"
 
 #define BATCH_EVENTS 4096u
 #define POLL_NS_MIN 1000000l
 #define POLL_NS_MAX 16000000l
 #define NAMES_MAX 1024u
-#define SEEN_SLOTS 65536u
 
 struct pending_name {
     uint64_t file;
@@ -30,25 +33,19 @@ struct pending_name {
 
 struct trib_live {
     struct trib_pipeline *pipeline;
-    struct trib_event *events;
-    _Atomic(uint64_t) *turns; /* slot i is free for ticket t when turns[i] == t, filled when t + 1 */
-    uint64_t mask;
-    int64_t limit;   /* events waiting before all but deaths are dropped; in a fork's copy, which drops all, lowest */
-    int64_t reserve; /* slots beyond that for deaths */
-
-    _Alignas(64) _Atomic(uint64_t) tail; /* next ticket */
-    _Alignas(64) _Atomic(uint64_t) head; /* events before it are out of the ring */
-    _Atomic(uint64_t) done;              /* events before it have been processed */
-    _Alignas(64) _Atomic(uint64_t) dropped_events;
-    _Atomic(uint64_t) dropped_bytes;
+    struct trib_ring ring; /* of this process; drops everything in a session and in a fork's copy */
+    void *ring_memory;
+    struct trib_session *session; /* NULL: this process only */
+    struct trib_session_sink sink;
+    _Alignas(64) _Atomic(uint64_t) done; /* processed: events of the ring, or nanoseconds of a session */
     _Atomic(bool) stop, orphaned; /* orphaned: this is a fork's copy, without the thread */
 
     pthread_t thread;
-    struct timespec began;
+    uint64_t began_ns;
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops already told to the trace and the clock */
     int first_error;
-    uint64_t seen[SEEN_SLOTS]; /* signatures whose frames are in the trace */
+    trib_seen_table seen; /* signatures whose frames are in the trace */
     struct trib_event batch[BATCH_EVENTS];
 
     pthread_mutex_t names_mutex; /* held for a copy or a swap, never while anything is written */
@@ -63,43 +60,16 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* ---- producers ---- */
 
-static uint32_t thread_number(void) {
-    static _Atomic(uint32_t) last;
-    static _Thread_local uint32_t number;
-
-    if (TRIB_UNLIKELY(number == 0))
-        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-    return number;
-}
-
-static bool drop(struct trib_live *live, const struct trib_event *event) {
-    uint64_t bytes = event->kind == TRIB_EVENT_WRITE ? event->length_bytes : 0;
-
-    atomic_fetch_add_explicit(&live->dropped_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&live->dropped_events, 1, memory_order_release);
-    return false;
-}
-
 bool trib_pipeline_submit(struct trib_pipeline *pipeline, const struct trib_event *event) {
     struct trib_live *live = pipeline->live;
-    int64_t limit = live->limit + (event->kind == TRIB_EVENT_DEATH ? live->reserve : 0);
-    uint64_t ticket = atomic_load_explicit(&live->tail, memory_order_relaxed);
+    uint64_t ticket;
+    struct trib_event *slot = trib_ring_claim(&live->ring, event, &ticket);
 
-    for (;;) {
-        uint64_t turn = atomic_load_explicit(&live->turns[ticket & live->mask], memory_order_acquire);
-        uint64_t head = atomic_load_explicit(&live->head, memory_order_relaxed);
-        if (turn < ticket || (int64_t)(ticket - head) >= limit)
-            return drop(live, event);
-        if (turn > ticket) /* another producer took it */
-            ticket = atomic_load_explicit(&live->tail, memory_order_relaxed);
-        else if (atomic_compare_exchange_weak_explicit(&live->tail, &ticket, ticket + 1,
-                                                       memory_order_relaxed, memory_order_relaxed))
-            break;
-    }
-    struct trib_event *slot = &live->events[ticket & live->mask];
+    if (!slot)
+        return false;
     *slot = *event;
-    slot->thread = thread_number();
-    atomic_store_explicit(&live->turns[ticket & live->mask], ticket + 1, memory_order_release);
+    slot->thread = trib_thread_number();
+    trib_ring_publish(&live->ring, ticket);
     return true;
 }
 
@@ -148,35 +118,43 @@ static void record_names(struct trib_live *live) {
         trib_log(TRIB_LOG_WARNING, "%u files stay without a name in the trace: too many at once", lost);
 }
 
-/* Frames go into the trace the first time a signature is seen with them; a full table forgets, which only repeats a
- * dictionary entry. */
+/* Frames go into the trace the first time a signature is seen with them. */
 static void record_signature(struct trib_live *live, uint64_t signature) {
     struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
-    uint64_t *slot = &live->seen[signature % SEEN_SLOTS];
 
-    if (*slot == signature)
+    if (trib_seen(live->seen, signature))
         return;
     unsigned count = trib_signature_frames(signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
     if (count == 0)
         return;
-    *slot = signature;
+    trib_seen_add(live->seen, signature);
     check_trace(live, trib_trace_write_signature(live->trace, signature, frames, count));
 }
 
 static void record(struct trib_live *live, const struct trib_event *event) {
-    if (event->who.signature)
+    if (event->who.signature && !live->session)
         record_signature(live, event->who.signature);
     check_trace(live, trib_trace_write(live->trace, event));
 }
 
-static void record_gap(struct trib_live *live) {
-    uint64_t events = atomic_load_explicit(&live->dropped_events, memory_order_acquire);
-    uint64_t bytes = atomic_load_explicit(&live->dropped_bytes, memory_order_relaxed);
+static void read_drops(const struct trib_live *live, uint64_t *events, uint64_t *bytes) {
+    struct trib_session_status status = {0};
 
+    if (live->session)
+        trib_session_status(live->session, &status);
+    *events = status.events_dropped + atomic_load_explicit(&live->ring.ends->dropped_events, memory_order_acquire);
+    *bytes = status.bytes_dropped + atomic_load_explicit(&live->ring.ends->dropped_bytes, memory_order_relaxed);
+}
+
+static void record_gap(struct trib_live *live) {
+    uint64_t events, bytes;
+
+    read_drops(live, &events, &bytes);
     if (events == live->gap_events)
         return;
     if (live->gap_events == 0)
-        trib_log(TRIB_LOG_WARNING, "the event ring is full and drops events; raise option 'ring'");
+        trib_log(TRIB_LOG_WARNING, "events are lost: a ring is full (raise option '%s')%s",
+                 live->session ? "process-ring" : "ring", live->session ? ", or a process was killed" : "");
     if (live->trace)
         check_trace(live, trib_trace_write_gap(live->trace, events - live->gap_events,
                                                bytes - live->gap_bytes));
@@ -185,63 +163,112 @@ static void record_gap(struct trib_live *live) {
     live->gap_bytes = bytes;
 }
 
+/* ---- what processes of a session tell ---- */
+
+static void told_name(void *arg, uint64_t file, const char *path) {
+    struct trib_live *live = arg;
+
+    if (live->trace)
+        check_trace(live, trib_trace_write_name(live->trace, file, path));
+}
+
+static void told_module(void *arg, uint32_t index, const struct trib_module *module) {
+    struct trib_live *live = arg;
+
+    if (live->trace)
+        check_trace(live, trib_trace_write_module(live->trace, index, module));
+}
+
+static void told_signature(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count) {
+    struct trib_live *live = arg;
+
+    if (!live->trace || trib_seen(live->seen, signature))
+        return;
+    trib_seen_add(live->seen, signature);
+    check_trace(live, trib_trace_write_frames(live->trace, signature, frames, count));
+}
+
+static void told_program(void *arg, uint32_t number, const char *path) {
+    struct trib_live *live = arg;
+    char note[1100];
+
+    snprintf(note, sizeof note, "tenant %u: %s", number, path);
+    if (live->trace)
+        check_trace(live, trib_trace_write_note(live->trace, note));
+}
+
 /* ---- maintenance thread ---- */
 
 static unsigned take_batch(struct trib_live *live) {
-    uint64_t ticket = atomic_load_explicit(&live->head, memory_order_relaxed);
+    struct trib_ring *ring = &live->ring;
+    uint64_t ticket = atomic_load_explicit(&ring->ends->head, memory_order_relaxed);
     unsigned count = 0;
 
-    for (; count < BATCH_EVENTS; count++, ticket++) {
-        _Atomic(uint64_t) *turn = &live->turns[ticket & live->mask];
-        if (atomic_load_explicit(turn, memory_order_acquire) != ticket + 1)
-            break;
-        live->batch[count] = live->events[ticket & live->mask];
-        atomic_store_explicit(turn, ticket + live->mask + 1, memory_order_release);
+    for (; count < BATCH_EVENTS && trib_ring_turn(ring, ticket) == TRIB_RING_FILLED; count++, ticket++) {
+        live->batch[count] = *trib_ring_event(ring, ticket);
+        trib_ring_release(ring, ticket);
     }
-    atomic_store_explicit(&live->head, ticket, memory_order_release);
+    atomic_store_explicit(&ring->ends->head, ticket, memory_order_release);
+    /* Stamped here, to the poll: no clock on a write path. */
+    uint64_t wall_ns = count ? trib_session_now_ns() - live->began_ns : 0;
+    for (unsigned i = 0; i < count; i++)
+        live->batch[i].wall_ns = wall_ns;
     return count;
 }
 
-static uint64_t elapsed_ns(const struct trib_live *live) {
-    struct timespec now;
+static unsigned take_of_session(struct trib_live *live) {
+    unsigned count = trib_session_take(live->session, live->batch, BATCH_EVENTS, &live->sink);
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)((now.tv_sec - live->began.tv_sec) * 1000000000ll + now.tv_nsec - live->began.tv_nsec);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t *wall_ns = &live->batch[i].wall_ns;
+        *wall_ns = *wall_ns > live->began_ns ? *wall_ns - live->began_ns : 0;
+    }
+    return count;
+}
+
+/* What a process may ask for by trib_producer_place: each context's stream as of its last write. */
+static void publish_place(struct trib_live *live, const struct trib_event *event) {
+    if (event->kind == TRIB_EVENT_WRITE && trib_session_wants_places(live->session))
+        trib_session_publish(live->session, &event->who, trib_pipeline_place(live->pipeline, &event->who));
 }
 
 static unsigned run_batch(struct trib_live *live) {
     struct trib_pipeline *pipeline = live->pipeline;
-    unsigned count = take_batch(live);
-    uint64_t wall_ns = count ? elapsed_ns(live) : 0; /* stamped here, to the poll: no clock on a write path */
 
     trib_state_lock(pipeline->state);
+    unsigned count = live->session ? take_of_session(live) : take_batch(live);
     if (live->trace)
         record_names(live);
     for (unsigned i = 0; i < count; i++) {
         struct trib_event *event = &live->batch[i];
         event->clock_bytes = trib_state_clock(pipeline->state);
-        event->wall_ns = wall_ns;
         if (live->trace)
             record(live, event);
         int rc = trib_flow_run(pipeline, event);
         if (rc && pipeline->counters.drive_errors++ == 0)
             trib_log(TRIB_LOG_ERROR, "event %llu: %s; the program goes on",
                      (unsigned long long)pipeline->counters.events, strerror(-rc));
+        if (live->session)
+            publish_place(live, event);
     }
     record_gap(live);
     if (live->trace && count == 0)
         check_trace(live, trib_trace_flush(live->trace)); /* idle: let readers catch up */
     trib_state_unlock(pipeline->state);
-    atomic_fetch_add_explicit(&live->done, count, memory_order_release);
+    uint64_t done = live->session ? trib_session_complete_ns(live->session)
+                                  : atomic_load_explicit(&live->ring.ends->head, memory_order_relaxed);
+    atomic_store_explicit(&live->done, done, memory_order_release);
     return count;
 }
 
 /* The next sleep: half as long after more than an eighth of the ring came in one, twice as long after less than a
  * thirty-second. */
 static long next_sleep_ns(const struct trib_live *live, long sleep_ns, uint64_t events) {
-    if (events > live->mask / 8)
+    uint64_t slots = live->session ? live->pipeline->settings.process_ring : live->ring.mask;
+
+    if (events > slots / 8)
         sleep_ns /= 2;
-    else if (events < live->mask / 32)
+    else if (events < slots / 32)
         sleep_ns *= 2;
     return sleep_ns < POLL_NS_MIN ? POLL_NS_MIN : sleep_ns > POLL_NS_MAX ? POLL_NS_MAX : sleep_ns;
 }
@@ -255,6 +282,8 @@ static void *maintain(void *arg) {
     (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &(struct sched_param){0});
     for (;;) {
         bool stopping = atomic_load_explicit(&live->stop, memory_order_acquire);
+        if (stopping && live->session)
+            trib_session_stop(live->session);
         unsigned count = run_batch(live);
         events += count;
         if (count == BATCH_EVENTS)
@@ -272,14 +301,19 @@ void trib_pipeline_drain(struct trib_pipeline *pipeline) {
 
     if (!live || atomic_load(&live->orphaned))
         return;
-    uint64_t target = atomic_load(&live->tail);
+    uint64_t target = live->session ? trib_session_now_ns() : atomic_load(&live->ring.ends->tail);
     while (atomic_load_explicit(&live->done, memory_order_acquire) < target)
         nanosleep(&(struct timespec){.tv_nsec = POLL_NS_MIN / 4}, NULL);
 }
 
 void trib_live_status(const struct trib_live *live, struct trib_status *out) {
-    out->events_dropped = atomic_load(&live->dropped_events);
-    out->bytes_dropped = atomic_load(&live->dropped_bytes);
+    struct trib_session_status session = {0};
+
+    read_drops(live, &out->events_dropped, &out->bytes_dropped);
+    if (live->session)
+        trib_session_status(live->session, &session);
+    out->processes = session.processes;
+    out->processes_live = session.processes_live;
     out->trace_bytes = live->trace ? trib_trace_writer_bytes(live->trace) : 0;
 }
 
@@ -289,7 +323,7 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
 static void orphan_all(void) {
     for (struct trib_live *live = all_live; live; live = live->next) {
         atomic_store(&live->orphaned, true);
-        live->limit = INT64_MIN;
+        live->ring.limit = INT64_MIN;
     }
     pthread_mutex_init(&all_mutex, NULL);
 }
@@ -316,38 +350,50 @@ static void free_live(struct trib_live *live) {
     pthread_mutex_destroy(&live->names_mutex);
     free(live->names);
     free(live->names_taken);
-    free(live->turns);
-    free(live->events);
+    trib_session_close(live->session);
+    free(live->ring_memory);
     free(live);
 }
 
 static struct trib_live *allocate(struct trib_pipeline *pipeline) {
     struct trib_live *live = aligned_alloc(64, (sizeof *live + 63) / 64 * 64);
+    bool is_session = pipeline->settings.session[0];
     uint64_t slots = 1024;
 
-    while (slots < pipeline->settings.ring)
+    while (slots < pipeline->settings.ring && !is_session)
         slots *= 2;
     if (!live)
         return NULL;
     memset(live, 0, sizeof *live);
     pthread_mutex_init(&live->names_mutex, NULL);
     live->pipeline = pipeline;
-    live->mask = slots - 1;
-    live->reserve = (int64_t)(slots / 16);
-    live->limit = (int64_t)slots - live->reserve;
-    live->events = aligned_alloc(64, slots * sizeof *live->events);
-    live->turns = aligned_alloc(64, slots * sizeof *live->turns);
+    live->ring_memory = aligned_alloc(64, trib_ring_bytes(slots));
     live->names = malloc(NAMES_MAX * sizeof *live->names);
     live->names_taken = malloc(NAMES_MAX * sizeof *live->names);
-    if (!live->events || !live->turns || !live->names || !live->names_taken) {
+    if (!live->ring_memory || !live->names || !live->names_taken) {
         free_live(live);
         return NULL;
     }
-    memset(live->events, 0, slots * sizeof *live->events); /* no page fault on a write path */
-    for (uint64_t i = 0; i < slots; i++)
-        atomic_init(&live->turns[i], i);
-    clock_gettime(CLOCK_MONOTONIC, &live->began);
+    memset(live->ring_memory, 0, trib_ring_bytes(slots)); /* no page fault on a write path */
+    trib_ring_bind(&live->ring, live->ring_memory, slots);
+    if (is_session)
+        live->ring.limit = INT64_MIN;
+    live->began_ns = trib_session_now_ns();
     return live;
+}
+
+static int open_session(struct trib_live *live, struct trib_error *error) {
+    const struct trib_pipeline_settings *settings = &live->pipeline->settings;
+    struct trib_session_config config = {.path = settings->session,
+                                         .ring_events = settings->process_ring,
+                                         .all_users = settings->session_users};
+
+    live->sink = (struct trib_session_sink){.arg = live,
+                                            .name = told_name,
+                                            .module = told_module,
+                                            .signature = told_signature,
+                                            .program = told_program};
+    return trib_session_open(&live->session, &config, error);
 }
 
 int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struct trib_error *error) {
@@ -359,6 +405,8 @@ int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struc
         return trib_fail(error, -ENOMEM, "out of memory for the event ring");
     if (path[0])
         rc = trib_trace_writer_open(&live->trace, path, error);
+    if (rc == 0 && pipeline->settings.session[0])
+        rc = open_session(live, error);
     if (rc == 0 && (rc = start_thread(live)))
         trib_fail(error, rc, "cannot start the maintenance thread: %s", strerror(-rc));
     if (rc) {

@@ -27,6 +27,7 @@ const std::map<std::string, Rooms> kAllowed = {
     {"volume", {}},
     {"flash", {}},
     {"trace", {}},
+    {"session", {}},
     {"workload", {}},
     {"import", {}},
 };

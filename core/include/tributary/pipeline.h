@@ -7,7 +7,8 @@
  * trib_pipeline_submit from any thread; it copies the event into a bounded ring and returns; a maintenance thread of
  * the pipeline writes the trace and runs the same flow in the same order. Submit never blocks, never allocates, never
  * fails: a full ring drops the event and counts it. In the child of a fork a live pipeline is inert: submit drops,
- * name_file, drain and close do nothing, status is empty; the other calls are the parent's only. */
+ * name_file, drain and close do nothing, status is empty; the other calls are the parent's only. With option `session`
+ * the events come from the processes that join (tributary/session.h) instead of submit, which then drops. */
 #ifndef TRIBUTARY_PIPELINE_H
 #define TRIBUTARY_PIPELINE_H
 
@@ -45,6 +46,7 @@ struct trib_status {
     uint64_t drive_errors; /* -ENOSPC and the like, counted, never passed to the engine */
     uint64_t host_pages, gc_pages, erases; /* emulated drive; 0 elsewhere */
     double waf;                            /* 0 = the drive cannot say */
+    uint64_t processes, processes_live;    /* of a session: joined so far, and now; 0 elsewhere */
 };
 
 /* Opens a pipeline. live: start the ring and the maintenance thread. 0, -EINVAL (options; error says which),

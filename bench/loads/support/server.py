@@ -75,6 +75,15 @@ def process_lives(pid):
         return False
 
 
+def process_gone(pid):
+    """Reaped, too: PostgreSQL does not start while anything has the number of its former process."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass  # not started by this script
+    return not os.path.exists(f"/proc/{pid}")
+
+
 def wait_until(condition, seconds, pause_s=0.1):
     end = time.monotonic() + seconds
     while not condition():
@@ -159,7 +168,7 @@ class Server:
         if not pid:
             return say(f"{self.name} does not run")
         os.kill(pid, self.STOP_SIGNAL)
-        if not wait_until(lambda: not process_lives(pid), self.STOP_S):
+        if not wait_until(lambda: process_gone(pid), self.STOP_S):
             raise Failure(f"pid {pid} did not stop within {self.STOP_S} s; see {self.log}")
         say(f"{self.name} stopped")
 
@@ -172,7 +181,7 @@ class Server:
         everyone = self.own_processes(pid)
         for process in everyone:
             os.kill(process, signal.SIGKILL)
-        wait_until(lambda: not any(map(process_lives, everyone)), 60)
+        wait_until(lambda: all(map(process_gone, everyone)), 60)
         say(f"{self.name} killed, pid {pid}")
 
     def own_processes(self, pid):
@@ -198,6 +207,9 @@ class Server:
             tpcc.check(lambda text: self.sql(text, "tpcc"))
             say("TPC-C's consistency conditions hold")
 
+    def background_load(self, seed):
+        return self.sysbench.start(self.sysbench_options(self.asked.bench), seed)
+
     def crash(self):
         """Every acknowledged commit must be there after kill -9: a ledger counts them from outside of the server."""
         moments = random.Random(self.asked.seed)
@@ -206,11 +218,11 @@ class Server:
             self.load()
         self.fresh_database("ledger")
         for number in range(self.asked.rounds):
-            load = self.sysbench.start(self.sysbench_options(self.asked.bench), self.asked.seed + number)
+            load = self.background_load(self.asked.seed + number)
             ledger = Ledger(self)
             time.sleep(moments.uniform(2, 2 + self.asked.seconds))
             if load.poll() is not None:
-                raise Failure(f"the load ended before the kill; see {self.sysbench.log}")
+                raise Failure(f"the load ended before the kill; see {self.sysbench.log} and {self.log}")
             self.kill()
             acknowledged = ledger.end()
             load.wait()

@@ -18,7 +18,4 @@ void trib_descriptor_ending(int fd);
 /* All that are open when the process ends. */
 void trib_descriptors_ending(void);
 
-/* Tells of the pages of `file` that were written through its mappings since the last time. */
-void trib_mappings_written(uint64_t file);
-
 #endif

@@ -13,6 +13,7 @@
 #include <linux/aio_abi.h>
 
 #include "next.h"
+#include "raw.h"
 #include "sink.h"
 #include "tell.h"
 
@@ -45,7 +46,7 @@ TRIB_CALL int io_submit(aio_context_t context, long count, struct iocb **request
 
     for (long i = 0; i < count && trib_sink_wanted(); i++)
         tell_request(requests[i], TRIB_FRAME_HERE());
-    long submitted = syscall(SYS_io_submit, context, count, requests);
+    long submitted = trib_syscall(SYS_io_submit, context, count, requests);
     long result = submitted < 0 ? -errno : submitted;
     errno = kept;
     return (int)result;

@@ -12,6 +12,7 @@
 #include <tributary/signature.h>
 
 #include "calls.h"
+#include "mappings.h"
 #include "next.h"
 #include "ranges.h"
 #include "sink.h"
@@ -72,6 +73,8 @@ TRIB_CALL int fsync(int fd) {
     struct trib_descriptor known;
     bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
 
+    if (told && trib_mappings_exist())
+        trib_mappings_sync_file(known.file);
     int result = TRIB_NEXT(fsync)(fd);
     tell_synced(told && result == 0, &known);
     return result;
@@ -81,6 +84,8 @@ TRIB_CALL int fdatasync(int fd) {
     struct trib_descriptor known;
     bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
 
+    if (told && trib_mappings_exist())
+        trib_mappings_sync_file(known.file);
     int result = TRIB_NEXT(fdatasync)(fd);
     tell_synced(told && result == 0, &known);
     return result;

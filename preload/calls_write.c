@@ -23,37 +23,56 @@ static void tell_at(struct trib_descriptor *known, struct trib_shim_write *write
 
 /* ---- at the descriptor's position ---- */
 
-/* What write() becomes where libc's own is patched: libc's stdio and exit come this way, too. */
+static void tell_written(struct trib_descriptor *known, const void *buffer, ssize_t done, void *frame) {
+    struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
+    struct trib_shim_write write = FROM(frame, &part, 1, done);
+
+    trib_tell_append(known, &write);
+}
+
+/* What libc's own write() becomes: libc's stdio and exit come this way, too. */
 ssize_t trib_write(int fd, const void *buffer, size_t length) {
-    void *frame = TRIB_FRAME_HERE();
     struct trib_descriptor known;
-    bool told = trib_descriptor_look(fd, frame, &known);
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
     ssize_t done = trib_entry_write(fd, buffer, length);
 
-    if (told && done > 0) {
-        struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
-        struct trib_shim_write write = FROM(frame, &part, 1, done);
-        trib_tell_append(&known, &write);
-    }
+    if (told && done > 0)
+        tell_written(&known, buffer, done, TRIB_FRAME_HERE());
     return done;
 }
 
-/* Reached through the program's imports: libc's patched entry tells, unless there is none. */
-TRIB_CALL ssize_t write(int fd, const void *buffer, size_t length) {
-    if (trib_entry_is_patched())
-        return TRIB_NEXT(write)(fd, buffer, length);
-
-    void *frame = TRIB_FRAME_HERE();
+/* The interposed symbol, where libc's write is as it was. */
+static ssize_t write_unpatched(int fd, const void *buffer, size_t length) {
     struct trib_descriptor known;
-    bool told = trib_descriptor_look(fd, frame, &known);
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
     ssize_t done = TRIB_NEXT(write)(fd, buffer, length);
-    if (told && done > 0) {
-        struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
-        struct trib_shim_write write = FROM(frame, &part, 1, done);
-        trib_tell_append(&known, &write);
-    }
+
+    if (told && done > 0)
+        tell_written(&known, buffer, done, TRIB_FRAME_HERE());
     return done;
 }
+
+/* Where it is patched, the symbol only passes on, to whoever comes next: libc's entry tells. A jump, so that the call
+ * path there is the program's. */
+ssize_t (*trib_write_goes_to)(int, const void *, size_t) __attribute__((visibility("hidden"))) = write_unpatched;
+
+void trib_write_pass_on(void) {
+    trib_write_goes_to = TRIB_NEXT(write);
+}
+
+#ifdef __x86_64__
+__asm__(".pushsection .text\n"
+        ".globl write\n"
+        ".type write, @function\n"
+        "write:\n"
+        "    .cfi_startproc\n"
+        "    jmp *trib_write_goes_to(%rip)\n"
+        "    .cfi_endproc\n"
+        ".size write, .-write\n"
+        ".popsection\n");
+#else
+TRIB_CALL ssize_t write(int fd, const void *buffer, size_t length) __attribute__((alias("write_unpatched")));
+#endif
 
 TRIB_CALL ssize_t writev(int fd, const struct iovec *parts, int count) {
     void *frame = TRIB_FRAME_HERE();

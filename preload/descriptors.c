@@ -42,7 +42,7 @@ struct slot {
 static struct slot slots[SLOTS]; /* zero pages until used */
 static _Atomic(uint32_t) highest;  /* slot ever used */
 static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
-_Thread_local bool trib_in_vfork;
+_Thread_local int trib_in_vfork;
 
 static struct slot *slot_of(int fd) {
     return (unsigned)fd < SLOTS && !trib_in_vfork ? &slots[fd] : NULL;
@@ -235,6 +235,23 @@ bool trib_descriptors_unnamed(uint64_t file) {
         found = true;
     }
     return found;
+}
+
+int trib_descriptor_of(uint64_t file) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+
+    for (uint32_t fd = 0; fd <= end; fd++)
+        if (atomic_load_explicit(&slots[fd].word, memory_order_acquire) & NAMED &&
+            atomic_load_explicit(&slots[fd].file, memory_order_relaxed) == file)
+            return (int)fd;
+    return -1;
+}
+
+void trib_descriptors_inherited(void) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+
+    for (uint32_t fd = 0; fd <= end; fd++)
+        atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)NAMELESS, memory_order_relaxed);
 }
 
 bool trib_descriptor_closing(int fd, struct trib_descriptor *out) {

@@ -46,6 +46,11 @@ void trib_descriptors_forget(unsigned first, unsigned last);
 /* Marks the descriptors of a file that has lost its last name. False: nobody here has written through one. */
 bool trib_descriptors_unnamed(uint64_t file);
 
+/* A descriptor of the file that is open now and was written or mapped through, or -1. */
+int trib_descriptor_of(uint64_t file);
+/* In a child: its parent answers for files without a name. */
+void trib_descriptors_inherited(void);
+
 /* About to be closed: what to tell of. False if it was never written through. */
 bool trib_descriptor_closing(int fd, struct trib_descriptor *out);
 /* Each of first..last that was written through. */
@@ -54,6 +59,6 @@ void trib_descriptors_visit(unsigned first, unsigned last, void (*visit)(const s
 uint32_t trib_descriptor_life(int fd);
 
 /* Set by vfork in the child's thread, which is also the parent's; cleared when the parent runs on. */
-extern _Thread_local bool trib_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern _Thread_local int trib_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #endif

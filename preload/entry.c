@@ -135,8 +135,10 @@ int trib_entry_patch(void) {
     if (!entry)
         return -ENOTSUP;
     int rc = patch_write(entry);
-    if (rc == 0)
+    if (rc == 0) {
+        trib_write_pass_on();
         atomic_store(&patched, true);
+    }
     return rc;
 }
 

@@ -23,7 +23,8 @@ int trib_entry_patch_exit(void (*instead)(int code));
 /* libc's write, without the jump. */
 ssize_t trib_entry_write(int fd, const void *buffer, size_t length);
 
-/* Where the patch jumps to. */
+/* Where the patch jumps to; and from then on the interposed symbol only passes on. */
 ssize_t trib_write(int fd, const void *buffer, size_t length);
+void trib_write_pass_on(void);
 
 #endif

@@ -89,7 +89,9 @@ static const struct rule rules[] = {
     /* anybody's */
     {"*.log", TRIB_FILE_LOG},
     {"*.tmp", TRIB_FILE_TEMP},
-    {"*/tmp/*", TRIB_FILE_TEMP},
+    {"tmp_obj_*", TRIB_FILE_TEMP}, /* git */
+    {"tmp_pack_*", TRIB_FILE_TEMP},
+    {"sort[a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9]", TRIB_FILE_TEMP},
 };
 
 uint8_t trib_kind_of(const char *path) {

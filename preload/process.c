@@ -2,35 +2,130 @@
 /* The life of the process: start, children, end. */
 #include <errno.h>
 #include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "entry.h"
+#include "mappings.h"
 #include "next.h"
+#include "raw.h"
 #include "sink.h"
 #include "tell.h"
 
-static bool exiting;
+/* ---- children share the offsets of their parent's descriptors ---- */
 
-static void leave(int code) {
+static void in_child(void) {
+    trib_descriptors_inherited();
+    trib_mappings_clear();
+}
+
+TRIB_CALL int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
+                          const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {
+    trib_descriptors_shared();
+    return TRIB_NEXT(posix_spawn)(child, path, actions, attributes, arguments, environment);
+}
+
+TRIB_CALL int posix_spawnp(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
+                           const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {
+    trib_descriptors_shared();
+    return TRIB_NEXT(posix_spawnp)(child, path, actions, attributes, arguments, environment);
+}
+
+TRIB_CALL int system(const char *command) {
+    trib_descriptors_shared();
+    return TRIB_NEXT(system)(command);
+}
+
+/* The pipe's number is new here. */
+TRIB_CALL FILE *popen(const char *command, const char *mode) {
+    trib_descriptors_shared();
+    FILE *stream = TRIB_NEXT(popen)(command, mode);
+    if (stream)
+        trib_descriptor_forget(fileno(stream));
+    return stream;
+}
+
+#ifdef __x86_64__
+/* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it sets
+ * trib_in_vfork, so that its close and dup2 leave the parent's table alone, and the parent takes that back. The return
+ * address waits in a register, because the child uses the stack. */
+__asm__(".pushsection .text\n"
+        ".globl vfork\n"
+        ".type vfork, @function\n"
+        "vfork:\n"
+        "    .cfi_startproc\n"
+        "    sub $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call trib_descriptors_shared\n"
+        "    add $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    pop %rdx\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    .cfi_register %rip, %rdx\n"
+        "    mov $58, %eax\n" /* SYS_vfork */
+        "    syscall\n"
+        "    push %rdx\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    mov trib_in_vfork@gottpoff(%rip), %rdx\n"
+        "    cmp $0, %rax\n"
+        "    jl 2f\n"
+        "    je 1f\n"
+        "    decl %fs:(%rdx)\n"
+        "    ret\n"
+        "1:  incl %fs:(%rdx)\n"
+        "    ret\n"
+        "2:  neg %rax\n"
+        "    push %rax\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call __errno_location@PLT\n"
+        "    pop %rcx\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    mov %ecx, (%rax)\n"
+        "    mov $-1, %rax\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size vfork, .-vfork\n"
+        ".popsection\n");
+_Static_assert(SYS_vfork == 58, "the number above");
+#endif
+
+/* ---- start and end ---- */
+
+static bool exiting; /* exit() is past the destructors */
+
+/* In place of libc's _exit. exit() comes here when everything else is done, stdio's last flush included. Called by the
+ * program itself, perhaps in a signal handler, nothing may be closed; the recorder gets time for a last look. */
+__attribute__((noreturn)) static void leave(int code) {
     if (exiting)
         trib_sink_stop();
+    else if (trib_sink_is_pipeline() && !trib_in_vfork)
+        nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL); /* two polls of the maintenance thread, and a bit */
     for (;;)
-        syscall(SYS_exit_group, code);
+        trib_syscall(SYS_exit_group, code);
 }
 
 __attribute__((constructor)) static void start(void) {
+    int kept = errno;
+
     trib_sink_start();
-    if (!trib_sink_wanted())
-        return;
-    trib_entry_patch();
-    trib_entry_patch_exit(leave);
-    pthread_atfork(trib_descriptors_shared, NULL, NULL);
+    if (trib_sink_wanted()) {
+        trib_entry_patch();
+        if (trib_sink_is_pipeline())
+            trib_entry_patch_exit(leave);
+        pthread_atfork(trib_descriptors_shared, NULL, in_child);
+    }
+    errno = kept;
 }
 
-/* exit() flushes stdio after the destructors: what has to be the last comes with _exit. */
 __attribute__((destructor)) static void stop(void) {
+    if (!trib_sink_wanted())
+        return;
+    trib_mappings_sync_all();
     exiting = true;
     if (!trib_entry_is_patched())
         trib_sink_stop();

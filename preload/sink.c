@@ -76,6 +76,10 @@ bool trib_sink_wanted(void) {
     return now != OFF;
 }
 
+bool trib_sink_is_pipeline(void) {
+    return atomic_load_explicit(&mode, memory_order_relaxed) == PIPELINE;
+}
+
 /* ---- open ---- */
 
 static int open_pipeline(void) {

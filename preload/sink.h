@@ -18,6 +18,9 @@
 /* Whether anybody listens: false sends every interposed call straight on. */
 bool trib_sink_wanted(void);
 
+/* Whether events go, or would go, to a pipeline of this process. */
+bool trib_sink_is_pipeline(void);
+
 void trib_sink_submit(const struct trib_event *event);
 void trib_sink_name(uint64_t file, const char *path);
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Written without passing through the program's memory: copied, sent or spliced by the kernel. */
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "next.h"
+#include "tell.h"
+
+/* `before` is where the call began, or NULL: at the descriptor's own position. */
+static void tell_copied(struct trib_descriptor *known, const off64_t *before, ssize_t done, void *frame) {
+    struct trib_shim_write write = {.frame = frame, .length_bytes = (uint64_t)done};
+
+    if (!before) {
+        trib_tell_append(known, &write);
+        return;
+    }
+    write.offset_bytes = (uint64_t)*before;
+    trib_tell_write(known, &write);
+}
+
+TRIB_CALL ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
+                                  unsigned flags) {
+    off64_t before = to_offset ? *to_offset : 0;
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(to, TRIB_FRAME_HERE(), &known);
+    ssize_t done = TRIB_NEXT(copy_file_range)(from, from_offset, to, to_offset, length, flags);
+
+    if (!from_offset)
+        trib_descriptor_shared(from); /* its position has moved */
+    if (told && done > 0)
+        tell_copied(&known, to_offset ? &before : NULL, done, TRIB_FRAME_HERE());
+    return done;
+}
+
+TRIB_CALL ssize_t sendfile(int to, int from, off_t *from_offset, size_t length) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(to, TRIB_FRAME_HERE(), &known);
+    ssize_t done = TRIB_NEXT(sendfile)(to, from, from_offset, length);
+
+    if (told && done > 0)
+        tell_copied(&known, NULL, done, TRIB_FRAME_HERE());
+    return done;
+}
+TRIB_SAME(sendfile) ssize_t sendfile64(int to, int from, off64_t *from_offset, size_t length);
+
+TRIB_CALL ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length, unsigned flags) {
+    off64_t before = to_offset ? *to_offset : 0;
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(to, TRIB_FRAME_HERE(), &known);
+    ssize_t done = TRIB_NEXT(splice)(from, from_offset, to, to_offset, length, flags);
+
+    if (told && done > 0)
+        tell_copied(&known, to_offset ? &before : NULL, done, TRIB_FRAME_HERE());
+    return done;
+}

@@ -31,14 +31,14 @@ struct trib_shim_write {
 typedef uint64_t trib_shim_identify(const struct trib_shim_write *write, struct trib_context *who);
 
 /* Replaces the default (native call path of `frame`). Before the first write or at any time; NULL restores it. */
-void trib_shim_identify_with(trib_shim_identify *identify);
+TRIB_EXPORT void trib_shim_identify_with(trib_shim_identify *identify);
 
 /* The default, for a door that knows nothing better about this write. */
-trib_shim_identify trib_shim_identify_native;
+TRIB_EXPORT trib_shim_identify trib_shim_identify_native;
 
 /* For a library loaded into a running program: points the imports of every loaded object but libc, the loader and this
  * library at the shim. Number of slots patched, or -errno. */
-int trib_shim_patch_imports(void);
+TRIB_EXPORT int trib_shim_patch_imports(void);
 
 TRIB_C_END
 #endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "note.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include <tributary/signature.h>
+
+#include "options.h"
+
+#define FRAMES_DEFAULT ((size_t)1 << 18) /* 4 GiB of 16 KiB pages: 13 MiB */
+#define TIMED_EVERY    128u
+#define COUNTED_EVERY  64u /* batches that a thread keeps to itself, so that no counter is shared by all */
+#define CLASSES        256u
+
+/* 32 bytes of static TLS: a library that is loaded late gets no more than glibc kept aside. */
+struct thread_part {
+    uint64_t tag, adopted;
+    uint32_t batches, pages; /* not yet in the totals */
+    uint32_t timed_in;
+};
+static _Thread_local struct thread_part mine __attribute__((tls_model("initial-exec")));
+
+static struct trib_page_table table;
+static _Atomic(struct trib_page_table *) opened; /* the same, once it is */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static bool tried;
+
+static _Atomic(uint64_t) batches_total, pages_total;
+static _Atomic(uint32_t) timed[CLASSES]; /* by eighths of an octave of nanoseconds */
+
+/* ---- the table ---- */
+
+int trib_note_open(size_t frames, bool shared) {
+    const struct trib_buffer_options *options = trib_buffer_options();
+    int rc = 0;
+
+    pthread_mutex_lock(&opening);
+    if (!tried) {
+        tried = true;
+        size_t wanted = options->frames ? options->frames : frames ? frames : FRAMES_DEFAULT;
+        rc = trib_page_table_open(&table, wanted, shared);
+        if (rc == 0)
+            atomic_store_explicit(&opened, &table, memory_order_release);
+    } else if (!atomic_load_explicit(&opened, memory_order_relaxed)) {
+        rc = -ENOMEM;
+    }
+    pthread_mutex_unlock(&opening);
+    return rc;
+}
+
+struct trib_page_table *trib_note_table(void) {
+    return atomic_load_explicit(&opened, memory_order_acquire);
+}
+
+/* ---- who ---- */
+
+uint64_t trib_note_tag(uint64_t tag) {
+    uint64_t before = mine.tag;
+
+    mine.tag = tag;
+    return before;
+}
+
+void trib_note_adopt(uint64_t signature) {
+    mine.adopted = signature;
+}
+
+static uint64_t with_tag(uint64_t signature, uint64_t tag) {
+    uint64_t hash = (signature ^ tag) * 0x9E3779B97F4A7C15ull;
+
+    return hash ^ hash >> 29;
+}
+
+uint64_t trib_note_signature(void *frame) {
+    uint64_t signature =
+        mine.adopted ? mine.adopted : trib_signature_capture(frame, trib_buffer_options()->depth);
+
+    return __builtin_expect(mine.tag != 0, 0) ? with_tag(signature, mine.tag) : signature;
+}
+
+/* ---- what it costs ---- */
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool is_timed(void) {
+    if (mine.timed_in-- > 0)
+        return false;
+    mine.timed_in = TIMED_EVERY - 1;
+    return true;
+}
+
+static void note_time(uint64_t ns) {
+    unsigned octave = 63 - (unsigned)__builtin_clzll(ns | 1), eighth = (unsigned)((ns << 3) >> octave) & 7;
+    unsigned class = octave * 8 + eighth;
+
+    atomic_fetch_add_explicit(&timed[class < CLASSES ? class : CLASSES - 1], 1, memory_order_relaxed);
+}
+
+static void count(unsigned pages) {
+    mine.pages += pages;
+    if (++mine.batches < COUNTED_EVERY)
+        return;
+    atomic_fetch_add_explicit(&batches_total, mine.batches, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pages_total, mine.pages, memory_order_relaxed);
+    mine.batches = mine.pages = 0;
+}
+
+/* Middle of the class that holds this share of the timed batches. */
+static double quantile(double share) {
+    double sum = 0, wanted = 0;
+
+    for (unsigned i = 0; i < CLASSES; i++)
+        wanted += share * timed[i];
+    for (unsigned i = 0; i < CLASSES; i++) {
+        sum += timed[i];
+        if (timed[i] && sum >= wanted)
+            return (double)((uint64_t)1 << i / 8) * (1 + (i % 8 + 0.5) / 8);
+    }
+    return 0;
+}
+
+void trib_note_cost(struct trib_note_cost *out) {
+    *out = (struct trib_note_cost){.batches = atomic_load(&batches_total),
+                                   .pages = atomic_load(&pages_total),
+                                   .median_ns = quantile(0.5),
+                                   .p99_ns = quantile(0.99)};
+}
+
+/* ---- notes ---- */
+
+static void note_pages(struct trib_page_table *into, const uint64_t *keys, unsigned pages, void *frame) {
+    for (unsigned i = 0; i < pages; i++)
+        trib_page_table_expect(into, keys[i]);
+    uint64_t signature = trib_note_signature(frame);
+    for (unsigned i = 0; i < pages; i++)
+        trib_page_table_note(into, keys[i], signature);
+    count(pages);
+}
+
+void trib_note_pages(const uint64_t *keys, unsigned pages, void *frame) {
+    struct trib_page_table *into = atomic_load_explicit(&opened, memory_order_acquire);
+
+    if (__builtin_expect(!into, 0)) {
+        if (trib_note_open(0, false))
+            return;
+        into = trib_note_table();
+    }
+    if (__builtin_expect(!is_timed(), 1)) {
+        note_pages(into, keys, pages, frame);
+        return;
+    }
+    uint64_t began_ns = now_ns();
+    note_pages(into, keys, pages, frame);
+    note_time(now_ns() - began_ns);
+}

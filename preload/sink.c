@@ -8,10 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tributary/pipeline.h>
 #include <tributary/session.h>
+
+#include "raw.h"
+
+#define WAIT_TURNS 10000u /* of 100 us and a bit */
 
 enum mode { UNREAD, OFF, SESSION, PIPELINE };
 enum progress { CLOSED, OPENING, OPEN, FAILED };
@@ -25,6 +31,7 @@ struct own_page {
 static _Atomic(int) mode;
 static struct own_page *own;
 static char setting[4096]; /* of the environment, which programs overwrite */
+static _Thread_local bool opens_here;
 static struct trib_producer *producer;
 static struct trib_pipeline *pipeline;
 
@@ -103,16 +110,30 @@ static int join_session(void) {
     return trib_producer_join(&producer, setting, &error);
 }
 
-/* By whoever comes first; events of other threads that arrive meanwhile are lost, because waiting could deadlock. */
+/* Other threads wait for the first, so that nothing is lost; not for ever, as what they hold may be what it needs. */
+static bool wait_for_opener(void) {
+    struct timespec pause = {.tv_nsec = 100000};
+    int kept = errno;
+
+    if (opens_here) /* a signal handler, or code of ours */
+        return false;
+    for (unsigned turn = 0; turn < WAIT_TURNS && atomic_load(&own->progress) == OPENING; turn++)
+        trib_syscall(SYS_nanosleep, &pause, NULL); /* libc's would be a cancellation point */
+    errno = kept;
+    return atomic_load_explicit(&own->progress, memory_order_acquire) == OPEN;
+}
+
 static bool open_sink(void) {
     int closed = CLOSED, kept = errno, cancellable;
 
     if (!atomic_compare_exchange_strong(&own->progress, &closed, OPENING))
-        return closed == OPEN;
+        return closed == OPEN || wait_for_opener();
+    opens_here = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     int rc = atomic_load(&mode) == SESSION ? join_session() : open_pipeline();
     atomic_store_explicit(&own->progress, rc ? FAILED : OPEN, memory_order_release);
     pthread_setcancelstate(cancellable, NULL);
+    opens_here = false;
     errno = kept;
     return rc == 0;
 }
@@ -120,7 +141,7 @@ static bool open_sink(void) {
 static bool is_open(void) {
     int progress = atomic_load_explicit(&own->progress, memory_order_acquire);
 
-    return __builtin_expect(progress == OPEN, 1) || (progress == CLOSED && open_sink());
+    return __builtin_expect(progress == OPEN, 1) || (progress < OPEN && open_sink());
 }
 
 /* ---- use ---- */

@@ -24,11 +24,10 @@ std::string needs_text(uint32_t needs) {
     static const struct {
         uint32_t need;
         const char *name;
-    } names[] = {{TRIB_NEEDS_SIGNATURE, "call paths"},
-                 {TRIB_NEEDS_HINT, "write hints"},
-                 {TRIB_NEEDS_LEVEL, "levels"},
-                 {TRIB_NEEDS_LBA, "block addresses"},
-                 {TRIB_NEEDS_TRIM, "trim"}};
+    } names[] = {{TRIB_NEEDS_SIGNATURE, "call paths"},    {TRIB_NEEDS_KIND, "file kinds"},
+                 {TRIB_NEEDS_HINT, "write hints"},        {TRIB_NEEDS_LEVEL, "levels"},
+                 {TRIB_NEEDS_LBA, "block addresses"},     {TRIB_NEEDS_TRIM, "trim"},
+                 {TRIB_NEEDS_VSTREAM, "virtual streams"}, {TRIB_NEEDS_FUTURE, "the future"}};
     std::string text;
     for (const auto &name : names)
         if (needs & name.need)
@@ -192,9 +191,8 @@ void list_workloads(Form form) {
         if (form == Form::names)
             fmt::print("{}\n", w.name);
         else if (form == Form::json)
-            list.push_back({{"name", w.name},
-                            {"summary", w.summary},
-                            {"options", options_json(w.options)}});
+            list.push_back(
+                {{"name", w.name}, {"summary", w.summary}, {"options", options_json(w.options)}});
         else
             fmt::print("{}", wrapped(fmt::format("{:<18} ", w.name), w.summary));
     }

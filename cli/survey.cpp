@@ -14,7 +14,7 @@ static uint64_t blocks_up(uint64_t bytes) {
     return bytes / TRIB_BLOCK_BYTES + (bytes % TRIB_BLOCK_BYTES != 0);
 }
 
-void LiveBlocks::add(Extents &extents, uint64_t first, uint64_t end) {
+uint64_t LiveBlocks::add(Extents &extents, uint64_t first, uint64_t end) {
     auto next = extents.upper_bound(first);
     if (next != extents.begin() && std::prev(next)->second >= first) {
         --next;
@@ -28,8 +28,8 @@ void LiveBlocks::add(Extents &extents, uint64_t first, uint64_t end) {
     }
     extents.emplace_hint(next, first, end);
     live_blocks_ += end - first - covered;
-    dies_ = dies_ || covered > 0;
     peak_blocks_ = std::max(peak_blocks_, live_blocks_);
+    return end - first - covered;
 }
 
 void LiveBlocks::remove(Extents &extents, uint64_t first, uint64_t end) {
@@ -56,8 +56,11 @@ void LiveBlocks::write(const trib_event &event) {
     if (event.file == 0)
         address_end_bytes_ = std::max(address_end_bytes_, end_bytes);
     File &file = files_[event.file];
+    bool appends = event.offset_bytes >= file.end_bytes; // even into the last, partial block
+    uint64_t first = event.offset_bytes / TRIB_BLOCK_BYTES, end = blocks_up(end_bytes);
     file.end_bytes = std::max(file.end_bytes, end_bytes);
-    add(file.extents, event.offset_bytes / TRIB_BLOCK_BYTES, blocks_up(end_bytes));
+    uint64_t added = add(file.extents, first, end);
+    dies_ = dies_ || (!appends && added < end - first);
 }
 
 void LiveBlocks::kill(const trib_event &event) {
@@ -103,6 +106,8 @@ static void count_write(Survey &survey, const trib_event &event) {
     survey.host_bytes += event.length_bytes;
     if (event.who.signature != TRIB_SIGNATURE_UNKNOWN)
         survey.signature_bytes += event.length_bytes;
+    if (event.who.file_kind != TRIB_FILE_UNKNOWN)
+        survey.kind_bytes += event.length_bytes;
     if (event.who.write_hint != TRIB_HINT_NOT_SET)
         survey.hint_bytes += event.length_bytes;
     if (event.who.level != TRIB_LEVEL_UNKNOWN)

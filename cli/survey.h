@@ -45,7 +45,7 @@ class LiveBlocks {
     };
     void write(const trib_event &event);
     void kill(const trib_event &event);
-    void add(Extents &extents, uint64_t first, uint64_t end);
+    uint64_t add(Extents &extents, uint64_t first, uint64_t end); // how many were not there
     void remove(Extents &extents, uint64_t first, uint64_t end);
 
     std::unordered_map<uint64_t, File> files_; // those with live blocks
@@ -59,7 +59,7 @@ struct Survey {
     uint64_t dropped_events = 0, dropped_bytes = 0;
     // Of host_bytes, those whose event says who writes, and those whose stream the host had named
     // already.
-    uint64_t signature_bytes = 0, hint_bytes = 0, level_bytes = 0, named_bytes = 0;
+    uint64_t signature_bytes = 0, kind_bytes = 0, hint_bytes = 0, level_bytes = 0, named_bytes = 0;
     bool dies = false, truncated = false;
     std::string source_note; // of the source, once read; "" = nothing to say
     Dictionary dictionary;

@@ -29,6 +29,7 @@ enum trib_policy_needs {
     /* Not a need: place also answers for TRIB_LBA_UNKNOWN, so that a door may ask it before blocks
      * are allocated. */
     TRIB_LBA_OPTIONAL = 1u << 8,
+    TRIB_NEEDS_KIND = 1u << 9, /* of the file */
 };
 
 struct trib_policy_env {

@@ -2,18 +2,22 @@
 // `trib`: flags to calls, failures to one sentence and an exit code. The work is in the files
 // beside this one.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <optional>
 
 #include "catalog.h"
+#include "child.h"
 #include "compare.h"
 #include "failure.h"
 #include "inspect.h"
 #include "matrix.h"
 #include "replay.h"
 #include "reproduce.h"
+#include "session.h"
 
 namespace {
 
@@ -211,6 +215,78 @@ void add_lists(CLI::App &app, ListOptions &options) {
     version->callback([&options] { cli::print_version(options.json); });
 }
 
+// The two commands that run another one: what they share, and the status that is to be ours.
+struct SessionFlags {
+    cli::SessionOptions options;
+    int exit_code = cli::EXIT_OK;
+};
+
+CLI::App *add_session(CLI::App &app, const char *name, const char *help, SessionFlags &flags) {
+    cli::SessionOptions &options = flags.options;
+    CLI::App *command = app.add_subcommand(name, help);
+    command->footer("Then: -- CMD [ARGS...]. Its exit status is trib's; 125: trib failed before it ran.");
+    command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
+    command->add_flag("--users", options.users, "Processes of other users take part, too");
+    command->add_flag("--no-wait", options.no_wait,
+                      "End with CMD, even if it left processes behind");
+    command->add_option("--json", options.json, "Summary as JSON")->type_name("FILE");
+    command->add_option("--preload", options.preload, "libtributary-preload.so, if not beside trib")
+        ->type_name("FILE");
+    command->add_option("--session", options.path, "Session file [one in /dev/shm]")
+        ->type_name("FILE");
+    return command;
+}
+
+void add_record(CLI::App &app, SessionFlags &flags) {
+    CLI::App *command =
+        add_session(app, "record", "Run a command and record what its processes write", flags);
+    command->add_option("--trace", flags.options.trace, "Where to")
+        ->type_name("FILE")
+        ->default_val("tributary.trib");
+    command->callback([&flags] {
+        flags.options.policy = "pcstream"; // learns, for option state; nothing is placed
+        flags.options.drive = "none";
+        flags.exit_code = cli::record(flags.options);
+    });
+}
+
+void add_run(CLI::App &app, SessionFlags &flags) {
+    CLI::App *command =
+        add_session(app, "run", "Run a command under a policy and its drive", flags);
+    command->add_option("--policy", flags.options.policy, "NAME[,key=value...]; see trib policies")
+        ->default_val("pcstream");
+    command->add_option("--drive", flags.options.drive, "NAME[,key=value...]; see trib drive list")
+        ->default_val("emulated");
+    command->add_option("--gc", flags.options.gc, "Where garbage collection puts survivors");
+    command->add_option("--trace", flags.options.trace, "Record, too")->type_name("FILE");
+    command->callback([&flags] { flags.exit_code = cli::run_under(flags.options); });
+}
+
+bool runs_a_command(int argc, char **argv) {
+    return argc > 1 && (!std::strcmp(argv[1], "record") || !std::strcmp(argv[1], "run"));
+}
+
+// Takes what follows "--" from record and run, before anyone looks for flags in it.
+std::vector<std::string> split_command(int &argc, char **argv) {
+    if (!runs_a_command(argc, argv))
+        return {};
+    char **mark = std::find_if(argv, argv + argc, [](char *text) { return !std::strcmp(text, "--"); });
+    std::vector<std::string> command(std::min(mark + 1, argv + argc), argv + argc);
+    argc = static_cast<int>(mark - argv);
+    if (command.empty() && !std::any_of(argv, mark, [](char *text) {
+            return !std::strcmp(text, "--help") || !std::strcmp(text, "-h");
+        }))
+        throw cli::Failure(cli::EXIT_USAGE, "say what to run: trib " + std::string(argv[1]) +
+                                                " [options] -- CMD [ARGS...]");
+    return command;
+}
+
+// As env(1) has it: 1 and 2 belong to the command that was to run; 126 and 127 say why it did not.
+int exit_code(int code, int argc, char **argv) {
+    bool is_ours = runs_a_command(argc, argv) && code < cli::CHILD_OWN_FAILURE;
+    return is_ours ? static_cast<int>(cli::CHILD_OWN_FAILURE) : code;
+}
+
 int fail(int code, const std::string &sentence) {
     std::fprintf(stderr, "trib: %s\n", sentence.c_str());
     return code;
@@ -228,19 +304,23 @@ int run(int argc, char **argv) {
     cli::ReproduceOptions reproduce;
     cli::InspectOptions inspect;
     ListOptions lists;
+    SessionFlags recording, running;
+    recording.options.command = running.options.command = split_command(argc, argv);
     add_replay(app, replay);
     add_compare(app, compare);
     add_reproduce(app, reproduce);
     add_inspect(app, inspect);
     add_lists(app, lists);
+    add_record(app, recording);
+    add_run(app, running);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &error) {
         if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
             return app.exit(error); // --help
-        return fail(cli::EXIT_USAGE, std::string(error.what()) + "; see trib --help");
+        throw cli::Failure(cli::EXIT_USAGE, std::string(error.what()) + "; see trib --help");
     }
-    return cli::EXIT_OK;
+    return recording.exit_code ? recording.exit_code : running.exit_code;
 }
 
 } // namespace
@@ -249,8 +329,8 @@ int main(int argc, char **argv) {
     try {
         return run(argc, argv);
     } catch (const cli::Failure &failure) {
-        return fail(failure.code(), failure.what());
+        return fail(exit_code(failure.code(), argc, argv), failure.what());
     } catch (const std::exception &error) {
-        return fail(cli::EXIT_RUNTIME, error.what());
+        return fail(exit_code(cli::EXIT_RUNTIME, argc, argv), error.what());
     }
 }

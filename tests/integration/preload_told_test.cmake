@@ -1,27 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-# The library as it is installed, in programs that know nothing of it. A sanitizer's runtime must come before it.
-set(preload_sanitizer "")
-foreach(runtime asan tsan)
-  string(REPLACE "asan" "address" word ${runtime})
-  string(REPLACE "tsan" "thread" word ${word})
-  if(TRIB_SANITIZE MATCHES ${word})
-    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=lib${runtime}.so OUTPUT_VARIABLE preload_sanitizer
-      OUTPUT_STRIP_TRAILING_WHITESPACE)
-  endif()
-endforeach()
-find_library(TRIB_TEST_LIBURING uring)
-find_path(TRIB_TEST_LIBURING_INCLUDE liburing.h)
-if(NOT TARGET preload_story)
-  add_executable(preload_story ${CMAKE_CURRENT_SOURCE_DIR}/support/preload_story.c)
-  target_compile_options(preload_story PRIVATE -D_GNU_SOURCE -O1 -Wall -Wextra -Wno-unused-result)
-  target_link_libraries(preload_story PRIVATE Threads::Threads)
-  add_library(preload_story_aio SHARED ${CMAKE_CURRENT_SOURCE_DIR}/support/preload_aio.c)
-  target_link_libraries(preload_story PRIVATE preload_story_aio)
-  if(TRIB_TEST_LIBURING AND TRIB_TEST_LIBURING_INCLUDE)
-    target_compile_definitions(preload_story PRIVATE HAVE_LIBURING)
-    target_link_libraries(preload_story PRIVATE ${TRIB_TEST_LIBURING})
-  endif()
-endif()
-add_dependencies(${name} preload_story tributary-preload)
-target_compile_definitions(${name} PRIVATE PRELOAD_SANITIZER="${preload_sanitizer}"
-  PRELOAD_LIBRARY="$<TARGET_FILE:tributary-preload>" PRELOAD_STORY="$<TARGET_FILE:preload_story>")
+include(${CMAKE_CURRENT_SOURCE_DIR}/support/preload.cmake)

@@ -20,9 +20,19 @@
 
 /* ---- truncated ---- */
 
+/* Programs often grow a file this way, or empty a new one: nothing dies then. */
+static bool will_shrink(int fd, off_t length) {
+    struct stat stat;
+    int kept = errno;
+    bool shrinks = fstat(fd, &stat) == 0 && stat.st_size > length;
+
+    errno = kept;
+    return shrinks;
+}
+
 TRIB_CALL int ftruncate(int fd, off_t length) {
     struct trib_descriptor known;
-    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known) && will_shrink(fd, length);
     int result = TRIB_NEXT(ftruncate)(fd, length);
 
     if (told && result == 0)

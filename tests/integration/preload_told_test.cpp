@@ -108,12 +108,12 @@ TEST_CASE("pages written through memory are told of when they are synced") {
         WARN("the folder is in memory");
         return;
     }
-    if (story.of("a").size() > 1 && story.of("a")[1] == "write 0+1048576") {
+    if (!story.of("a").empty() && story.of("a")[0] == "write 0+1048576") {
         WARN("a kernel without cachestat: whole ranges");
         return;
     }
-    CHECK(story.of("a") == Lines{"death 1048576+end truncate", "write 0+4096", "write 8192+4096", "write 409600+8192",
-                                 "write 8192+4096", "write 999424+4096"});
+    CHECK(story.of("a") == Lines{"write 0+4096", "write 8192+4096", "write 409600+8192", "write 8192+4096",
+                                 "write 999424+4096"});
 }
 
 TEST_CASE("children are told of in a session, and a lone pipeline keeps to its process") {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real programs in a session: what they make is what they make without, and their writes and deaths are told.
+#include "support/catch.hpp"
+
+#include <filesystem>
+
+#include "support/preload.hpp"
+
+namespace {
+
+using namespace trib_test;
+namespace fs = std::filesystem;
+
+bool installed(const std::string &program) {
+    const bool found = run({"sh", "-c", "command -v " + program}).code == 0;
+    if (!found)
+        WARN(program << " is not installed");
+    return found && std::string(PRELOAD_SANITIZER).empty();
+}
+
+struct Programs {
+    Folder plain, hooked, traces;
+    Said said;
+    Outcome outcome, expected;
+
+    explicit Programs(const std::string &script) {
+        const auto command = [&](const Folder &folder) {
+            return std::vector<std::string>{"sh", "-ec", "cd '" + folder.file("") + "'; umask 022; " + script};
+        };
+        expected = run(command(plain));
+        outcome = run_in_session(command(hooked), traces.file("trace"));
+        INFO(outcome.err);
+        CHECK(expected.code == 0);
+        CHECK(outcome.code == 0);
+        CHECK((outcome.out == expected.out));
+        said = read_said(traces.file("trace"));
+        CHECK_FALSE(said.has_gap);
+    }
+    void check_same(const std::string &name) const {
+        CHECK(fs::file_size(hooked.file(name)) > 0);
+        CHECK((read_file(hooked.file(name)) == read_file(plain.file(name))));
+    }
+    uint64_t died(const std::string &name) const {
+        uint64_t count = 0;
+        const auto file = said.of.find(name);
+        if (file != said.of.end())
+            for (const std::string &line : file->second)
+                count += line.rfind("death", 0) == 0;
+        return count;
+    }
+    uint8_t kind(const std::string &name) const {
+        for (const trib_event &event : said.events)
+            if (event.kind == TRIB_EVENT_WRITE && said.names.count(event.file) && said.names.at(event.file) == name)
+                return event.who.file_kind;
+        return 0;
+    }
+};
+
+} // namespace
+
+TEST_CASE("coreutils and tar") {
+    if (!installed("sort") || !installed("tar"))
+        return;
+    const Programs run("seq 1 100000 | sort -R --random-source=/bin/sh >shuffled; sort shuffled -o sorted;"
+                       "dd if=sorted of=copied bs=4096 status=none conv=fsync; cp copied again;"
+                       "tar --mtime=@0 --owner=0 --group=0 -cf all.tar sorted again; mv again copied; rm sorted");
+    for (const char *name : {"shuffled", "copied", "all.tar"})
+        run.check_same(name);
+    CHECK(run.said.bytes("shuffled") == fs::file_size(run.hooked.file("shuffled")));
+    CHECK(run.said.bytes("sorted") == run.said.bytes("shuffled"));
+    CHECK(run.said.bytes("copied") == run.said.bytes("shuffled"));
+    CHECK(run.said.bytes("again") == run.said.bytes("shuffled")); // cp: copy_file_range or write
+    CHECK(run.said.bytes("all.tar") == fs::file_size(run.hooked.file("all.tar")));
+    CHECK(run.died("copied") == 1);
+    CHECK(run.died("sorted") == 1);
+}
+
+TEST_CASE("a build: compiler, assembler, linker, make") {
+    if (!installed("gcc") || !installed("make"))
+        return;
+    const Programs run("printf 'int main(void){return 0;}\\n' >a.c; printf 'int f(void){return 1;}\\n' >b.c;"
+                       "printf 'all: prog\\nprog: a.o b.o\\n\\tgcc -o prog a.o b.o\\n%%.o: %%.c\\n\\tgcc -save-temps -MMD -c $<\\n"
+                       "clean:\\n\\trm -f *.o *.s *.i\\n' >Makefile; make -s -j2; ar rc lib.a b.o; ./prog; cp b.o kept; make -s clean");
+    for (const char *name : {"prog", "kept", "a.d"})
+        run.check_same(name);
+    CHECK(run.said.bytes("a.s") > 100); // through stdio, inside libc
+    CHECK(run.kind("a.s") == TRIB_FILE_INTERMEDIATE);
+    CHECK(run.kind("a.i") == TRIB_FILE_INTERMEDIATE);
+    CHECK(run.kind("a.d") == TRIB_FILE_BUILD_NOTE);
+    CHECK(run.kind("b.o") == TRIB_FILE_OBJECT);
+    CHECK(run.said.bytes("prog") >= fs::file_size(run.hooked.file("prog")) / 4); // ld leaves holes
+    for (const char *name : {"a.o", "b.o", "a.s"})
+        CHECK(run.died(name) >= 1);
+}
+
+TEST_CASE("python") {
+    if (!installed("python3"))
+        return;
+    const Programs run("python3 -c \"import subprocess, os\n"
+                       "f = open('py', 'w'); f.write('x' * 100000); f.close()\n"
+                       "subprocess.run(['sh', '-c', 'echo child >child'], check=True)\n"
+                       "os.replace('py', 'child')\"");
+    run.check_same("child");
+    CHECK(run.said.bytes("py") == 100000);
+    CHECK(run.said.bytes("child") == 6);
+    CHECK(run.died("child") == 1);
+}
+
+TEST_CASE("sqlite") {
+    if (!installed("sqlite3"))
+        return;
+    const Programs run("sqlite3 t.db 'create table t(a); begin; with recursive n(i) as (select 1 union all select i+1 from n "
+                       "where i<20000) insert into t select i from n; commit; select count(*), sum(a) from t;"
+                       "pragma integrity_check'");
+    CHECK(run.outcome.out == "20000|200010000\nok\n");
+    run.check_same("t.db");
+    CHECK(run.kind("t.db") == TRIB_FILE_DATABASE);
+    CHECK(run.kind("t.db-journal") == TRIB_FILE_JOURNAL);
+    CHECK(run.said.bytes("t.db") >= fs::file_size(run.hooked.file("t.db")));
+    CHECK(run.died("t.db-journal") >= 1);
+}
+
+TEST_CASE("git") {
+    if (!installed("git"))
+        return;
+    const Programs run("export GIT_CONFIG_NOSYSTEM=1 HOME=. GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000' "
+                       "GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=b; git init -q r; cd r;"
+                       "for i in 1 2 3; do seq $i 20000 >f; git add f; git commit -q -m $i; done; git gc -q; git fsck; "
+                       "git rev-parse HEAD");
+    CHECK(run.outcome.out.size() >= 41);
+    CHECK(run.said.bytes("f") > 300000);
+}
+
+TEST_CASE("redis with an append-only file") {
+    if (!installed("redis-server") || !installed("redis-cli"))
+        return;
+    const Programs run("redis-server --port 0 --unixsocket s --appendonly yes --save '' --daemonize no >log & "
+                       "for i in $(seq 100); do redis-cli -s s ping >/dev/null 2>&1 && break; sleep 0.1; done;"
+                       "for i in $(seq 20); do redis-cli -s s set key$i value$i >/dev/null; done; redis-cli -s s get key7;"
+                       "redis-cli -s s shutdown nosave || true; wait");
+    CHECK(has(run.outcome.out, "value7"));
+}

@@ -54,9 +54,12 @@ Child::Child() : passed_on_(ending_signals()) {
     struct sigaction standard = {};
     standard.sa_handler = SIG_DFL; // inherited SIG_IGN would take the exit status from us
     sigaction(SIGCHLD, &standard, &child_before_);
+    standard.sa_handler = SIG_IGN; // a limit on the record's size is an error to report, not an end
+    sigaction(SIGXFSZ, &standard, &size_before_);
 }
 
 Child::~Child() {
+    sigaction(SIGXFSZ, &size_before_, nullptr);
     sigaction(SIGCHLD, &child_before_, nullptr);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
@@ -69,7 +72,12 @@ int Child::start(const std::vector<std::string> &command,
     arguments.push_back(nullptr);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    sigset_t standard;
+    sigemptyset(&standard);
+    if (size_before_.sa_handler == SIG_DFL)
+        sigaddset(&standard, SIGXFSZ);
+    posix_spawnattr_setsigdefault(&attributes, &standard);
     posix_spawnattr_setsigmask(&attributes, &before_);
     int rc = posix_spawnp(&pid_, arguments[0], nullptr, &attributes, arguments.data(),
                           environment_with(environment).data());

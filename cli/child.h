@@ -36,7 +36,7 @@ class Child {
   private:
     pid_t pid_ = -1;
     sigset_t passed_on_, before_;
-    struct sigaction child_before_ = {};
+    struct sigaction child_before_ = {}, size_before_ = {};
 };
 
 } // namespace cli

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trib record` and `trib run` as their users run them: the command's streams, status and signals are its own, and what
+// its processes wrote is in the trace.
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "support/catch.hpp"
+#include "support/cli.hpp"
+#include "support/process.hpp"
+
+using namespace trib_test;
+
+namespace {
+
+// A sanitizer's runtime has to come before every preloaded library: nothing is covered then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCovered = false;
+#else
+constexpr bool kCovered = true;
+#endif
+
+Outcome record(const Folder &folder, const std::string &script, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"record", "--trace", folder / "out.trib", "--json", folder / "out.json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), {"--", "sh", "-c", script});
+    return trib(arguments);
+}
+
+Json summary(const Folder &folder) {
+    return Json::parse(read_file(folder / "out.json"));
+}
+
+} // namespace
+
+TEST_CASE("a command under record keeps its output and its exit status") {
+    Folder folder;
+    const Outcome outcome = record(folder, "echo out; echo err >&2; exit 7");
+    CHECK(outcome.code == 7);
+    CHECK(outcome.out == "out\n");
+    CHECK(has(outcome.err, "err\n"));
+    CHECK(summary(folder)["exit_code"] == 7);
+    CHECK(record(folder, "kill -9 $$").code == 128 + SIGKILL);
+    CHECK(record(folder, "true").code == 0);
+}
+
+TEST_CASE("what goes wrong before the command runs has the statuses of env(1)") {
+    Folder folder;
+    const std::string trace = folder / "t.trib";
+    check_refusal(trib({"record", "--trace", trace, "--", folder / "absent"}), 127);
+    check_refusal(trib({"record", "--trace", trace, "--", "/"}), 126);
+    check_refusal(trib({"record"}), 125);
+    check_refusal(trib({"record", "--nonsense", "--", "true"}), 125);
+    check_refusal(trib({"record", "--trace", "-", "--", "true"}), 125);
+    check_refusal(trib({"record", "--json", "-", "--", "true"}), 125);
+    check_refusal(trib({"run", "--policy", "nonsense", "--", "true"}), 125);
+    check_refusal(trib({"record", "--trace", trace, "--preload", folder / "no.so", "--", "true"}), 125);
+    CHECK(trib({"record", "--help"}).code == 0);
+}
+
+TEST_CASE("flags behind the mark belong to the command") {
+    Folder folder;
+    const Outcome outcome = trib({"record", "--trace", folder / "t.trib", "--", "echo", "--help", "--", "-x"});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out == "--help -- -x\n");
+}
+
+TEST_CASE("a signal to trib goes to the command") {
+    Folder folder;
+    const std::string script = "'" TRIB_BINARY_DIR "/cli/trib' record --trace '" + (folder / "t.trib") +
+                               "' -- sh -c 'trap \"exit 9\" TERM; touch " + (folder / "ready") +
+                               "; while :; do sleep 0.05; done' & pid=$!; while [ ! -e " + (folder / "ready") +
+                               " ]; do sleep 0.05; done; kill -TERM $pid; wait $pid";
+    CHECK(run({"sh", "-c", script}).code == 9);
+}
+
+TEST_CASE("all processes of a command are in the trace, in order") {
+    if (!kCovered)
+        return;
+    Folder folder;
+    const std::string a = folder / "a", b = folder / "b";
+    const Outcome outcome =
+        record(folder, "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=" + a + " bs=4096 count=10 status=none; cat " + a +
+                           " >" + b + "; rm " + a + "; done");
+    REQUIRE(outcome.code == 0);
+    const Json json = summary(folder);
+    CHECK(json["processes"] >= 24);
+    CHECK(json["events_lost"] == 0);
+    CHECK(json["complete"] == true);
+    CHECK(json["written_bytes"] == 8 * 2 * 40960);
+    const Outcome events = trib({"inspect", "--events", "--json", folder / "out.trib"});
+    REQUIRE(events.code == 0);
+    CHECK(has(events.out, a));
+    uint64_t alive = 0, deaths = 0;
+    for (const std::string &line : lines_of(events.out)) {
+        const Json event = Json::parse(line);
+        if (event.value("kind", "") == "death" && event.value("cause", "") == "unlink") {
+            deaths++;
+            CHECK(alive == 2 * 40960); // never before the writes of the process that made it
+            alive = 0;
+        } else if (event.value("kind", "") == "write") {
+            alive += event.value("length", event.value("length_bytes", 0));
+        }
+    }
+    CHECK(deaths == 8);
+}
+
+TEST_CASE("run reports the drive, and lifetimes last over runs in a state file") {
+    Folder folder;
+    const std::string state = folder / "state", file = folder / "f";
+    const std::vector<std::string> command = {"run",   "--json", folder / "out.json", "--set", "state=" + state + ",capacity=256M",
+                                              "--",    "dd",     "if=/dev/zero",      "of=" + file,
+                                              "bs=1M", "count=4", "status=none"};
+    REQUIRE(trib(command).code == 0);
+    const Json first = summary(folder);
+    const Outcome again = trib(command);
+    REQUIRE(again.code == 0);
+    CHECK(has(again.err, "WAF"));
+    const Json second = summary(folder);
+    CHECK(second["drive"]["placement"] == "placed");
+    if (kCovered) {
+        CHECK(first["written_bytes"] == 4 << 20);
+        CHECK(second["written_bytes"] == 8 << 20); // the state's clock goes on
+        CHECK(second["signatures"] == first["signatures"]);
+    }
+}
+
+TEST_CASE("processes that outlive the command are waited for, unless told otherwise") {
+    if (!kCovered)
+        return;
+    Folder folder;
+    const std::string late = folder / "late";
+    const std::string script = "(echo early >" + late + "; sleep 0.6; echo late >>" + late + ") >/dev/null 2>&1 & sleep 0.2; exit 3";
+    CHECK(record(folder, script).code == 3);
+    CHECK(summary(folder)["written_bytes"] == 11);
+    CHECK(summary(folder)["complete"] == true);
+    CHECK(record(folder, script, {"--no-wait"}).code == 3);
+    CHECK(summary(folder)["written_bytes"] == 6);
+    CHECK(summary(folder)["complete"] == false);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700)); // it writes into the folder
+}
+
+TEST_CASE("a disk that fills stops the trace, not the command") {
+    if (!kCovered)
+        return;
+    Folder folder;
+    // Once it runs, the recorder may write no more than 8 KiB to a file.
+    const Outcome outcome = trib({"record", "--trace", folder / "t.trib", "--", "sh", "-c",
+                                  "prlimit --pid $PPID --fsize=8192: && dd if=/dev/zero of=" + (folder / "f") +
+                                      " bs=512 count=30000 status=none && echo done"});
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out == "done\n");
+    CHECK(has(outcome.err, "recording stops"));
+    CHECK(has(outcome.err, "the record is not complete: File too large"));
+    check_refusal(trib({"record", "--trace", "/dev/full", "--", "true"}), 125);
+}
+
+TEST_CASE("no session file is left behind") {
+    Folder folder;
+    const std::string path = folder / "session";
+    CHECK(record(folder, "test -e " + path, {"--session", path}).code == 0);
+    CHECK(access(path.c_str(), F_OK) != 0);
+}

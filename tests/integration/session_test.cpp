@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions over real processes: nothing of a survivor is lost, whoever dies when; causes come before effects; no process
+// waits for another or for the recorder.
+#include "support/catch.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tributary/session.h>
+
+#include "support/folder.hpp"
+#include "support/pipeline.hpp"
+#include "trace/trace.h"
+
+using trib_test::Folder;
+using trib_test::Pipeline;
+
+namespace {
+
+trib_event event_of(uint8_t kind, uint64_t file, uint64_t offset) {
+    trib_event event{};
+    event.kind = kind;
+    event.file = file;
+    event.offset_bytes = offset;
+    event.length_bytes = kind == TRIB_EVENT_DEATH ? TRIB_LENGTH_TO_END : 100;
+    event.cause = kind == TRIB_EVENT_DEATH ? TRIB_CAUSE_UNLINK : 0;
+    event.stream = TRIB_STREAM_UNDECIDED;
+    event.who.signature = file | 1;
+    return event;
+}
+
+// A process of the session; `body` returns its exit status. _exit: no destructor of the test's may run twice.
+pid_t process(const std::function<int()> &body) {
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(body());
+    return pid;
+}
+
+trib_producer *join(const std::string &path) {
+    trib_producer *producer = nullptr;
+    return trib_producer_join(&producer, path.c_str(), nullptr) == 0 ? producer : nullptr;
+}
+
+int status_of(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+// Every event in the order of the trace.
+std::vector<trib_event> events_of(const std::string &trace, uint64_t *gap_events = nullptr) {
+    trib_trace_reader *reader = nullptr;
+    trib_error error{};
+    static trib_trace_item item;
+    std::vector<trib_event> events;
+    REQUIRE(trib_trace_reader_open(&reader, trace.c_str(), nullptr, &error) == 0);
+    int rc;
+    while ((rc = trib_trace_next(reader, &item, &error)) == 1) {
+        if (item.kind == TRIB_TRACE_EVENT)
+            events.push_back(item.event);
+        else if (item.kind == TRIB_TRACE_GAP && gap_events)
+            *gap_events += item.gap_events;
+    }
+    CHECK(rc == 0);
+    trib_trace_reader_close(reader);
+    return events;
+}
+
+// Writes of `file` in the order of offset, so that the test sees what is missing and what is out of order.
+bool submit_many(trib_producer *producer, uint64_t file, unsigned count) {
+    bool all = true;
+    for (unsigned i = 0; i < count; i++) {
+        const trib_event event = event_of(TRIB_EVENT_WRITE, file, i * 100);
+        all = trib_producer_submit(producer, &event) && all;
+    }
+    return all;
+}
+
+struct Session {
+    Folder folder;
+    std::string path = folder / "session", trace = folder / "trace.trib";
+    Pipeline recorder;
+    explicit Session(const std::string &more = "")
+        : recorder("policy=pcstream,drive=none,session=" + path + ",trace=" + trace + more, true) {
+        INFO(recorder.error());
+        REQUIRE(recorder.rc() == 0);
+    }
+};
+
+} // namespace
+
+TEST_CASE("threads of many processes submit, some are killed, and no event of a survivor is lost") {
+    constexpr unsigned kProcesses = 24, kThreads = 3, kEach = 400;
+    Session session;
+    std::vector<pid_t> pids, doomed;
+    std::mt19937 random(7);
+    for (unsigned p = 0; p < kProcesses; p++)
+        pids.push_back(process([&] {
+            trib_producer *producer = join(session.path);
+            if (!producer)
+                return 1;
+            std::vector<std::thread> threads;
+            for (unsigned t = 0; t < kThreads; t++)
+                threads.emplace_back([=] { submit_many(producer, (p + 1) * 100 + t, kEach); });
+            for (std::thread &thread : threads)
+                thread.join();
+            return 0;
+        }));
+    for (unsigned p = 0; p < kProcesses; p++)
+        doomed.push_back(process([&] {
+            trib_producer *producer = join(session.path);
+            for (uint64_t i = 0; producer; i += 100) {
+                const trib_event event = event_of(TRIB_EVENT_WRITE, 1, i);
+                trib_producer_submit(producer, &event);
+            }
+            return 0;
+        }));
+    for (pid_t pid : doomed) {
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
+        kill(pid, SIGKILL);
+    }
+    for (pid_t pid : doomed)
+        CHECK(WIFSIGNALED(status_of(pid)));
+    for (pid_t pid : pids)
+        CHECK(status_of(pid) == 0);
+    trib_pipeline_drain(session.recorder.get());
+    CHECK(session.recorder.status().processes >= kProcesses);
+    REQUIRE(session.recorder.close() == 0);
+
+    std::map<uint64_t, uint64_t> next; // by file: threads keep their own order
+    uint64_t before_ns = 0;
+    for (const trib_event &event : events_of(session.trace)) {
+        CHECK(event.wall_ns >= before_ns);
+        before_ns = event.wall_ns;
+        if (event.file == 1)
+            continue;
+        if (event.offset_bytes != next[event.file])
+            FAIL("file " << event.file << " at " << event.offset_bytes);
+        next[event.file] += 100;
+    }
+    CHECK(next.size() == kProcesses * kThreads);
+    for (const auto &[file, bytes] : next)
+        CHECK(bytes == kEach * 100);
+}
+
+TEST_CASE("what a process deletes after the writer has ended comes after the writes") {
+    constexpr unsigned kBuilders = 6, kSteps = 60;
+    Session session;
+    std::vector<pid_t> builders;
+    for (unsigned b = 0; b < kBuilders; b++)
+        builders.push_back(process([&] {
+            trib_producer *producer = join(session.path);
+            bool all = producer != nullptr;
+            for (unsigned step = 0; step < kSteps && all; step++) {
+                const uint64_t file = (b + 1) * 1000 + step;
+                const pid_t compiler = process([&] {
+                    trib_producer *own = join(session.path);
+                    return own && submit_many(own, file, 5) ? 0 : 1;
+                });
+                all = status_of(compiler) == 0;
+                const trib_event death = event_of(TRIB_EVENT_DEATH, file, 0);
+                all = trib_producer_submit(producer, &death) && all;
+            }
+            return all ? 0 : 1;
+        }));
+    for (pid_t pid : builders)
+        CHECK(status_of(pid) == 0);
+    REQUIRE(session.recorder.close() == 0);
+
+    std::map<uint64_t, unsigned> writes;
+    unsigned deaths = 0;
+    for (const trib_event &event : events_of(session.trace)) {
+        if (event.kind == TRIB_EVENT_WRITE) {
+            writes[event.file]++;
+        } else {
+            deaths++;
+            if (writes[event.file] != 5)
+                FAIL("file " << event.file << " died after " << writes[event.file] << " writes");
+        }
+    }
+    CHECK(deaths == kBuilders * kSteps);
+}
+
+TEST_CASE("slots are used again, more often than there are") {
+    Session session;
+    constexpr unsigned kRounds = 2600;
+    for (unsigned i = 0; i < kRounds; i++) {
+        trib_producer *producer = join(session.path);
+        REQUIRE(producer != nullptr);
+        const trib_event event = event_of(TRIB_EVENT_WRITE, i + 1, 0);
+        REQUIRE(trib_producer_submit(producer, &event));
+        trib_producer_leave(producer);
+        if (i % 100 == 0)
+            trib_pipeline_drain(session.recorder.get());
+    }
+    trib_pipeline_drain(session.recorder.get());
+    trib_pipeline_drain(session.recorder.get()); // a second round gives the last slot back
+    const trib_status status = session.recorder.status();
+    CHECK(status.processes == kRounds);
+    CHECK(status.processes_live == 0);
+    CHECK(status.events == kRounds);
+}
+
+TEST_CASE("a full ring drops and the trace says how much") {
+    Session session(",process-ring=1024");
+    trib_producer *producer = join(session.path);
+    REQUIRE(producer != nullptr);
+    uint64_t accepted = 0;
+    for (unsigned i = 0; i < 100000; i++) {
+        const trib_event event = event_of(TRIB_EVENT_WRITE, 5, i * 100);
+        accepted += trib_producer_submit(producer, &event);
+    }
+    trib_producer_leave(producer);
+    REQUIRE(session.recorder.close() == 0);
+    uint64_t gap = 0;
+    CHECK(events_of(session.trace, &gap).size() == accepted);
+    CHECK(accepted < 100000);
+    CHECK(gap == 100000 - accepted);
+}
+
+TEST_CASE("the child of a fork has no producer until it joins") {
+    Session session;
+    trib_producer *producer = join(session.path);
+    REQUIRE(producer != nullptr);
+    const pid_t child = process([&] {
+        const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+        const bool taken = trib_producer_submit(producer, &event);
+        trib_producer_name_file(producer, 2, "two");
+        const uint16_t stream = trib_producer_place(producer, &event.who);
+        trib_producer_leave(producer);
+        trib_producer *own = join(session.path);
+        return !taken && stream == 0 && own && trib_producer_submit(own, &event) ? 0 : 1;
+    });
+    CHECK(status_of(child) == 0);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 3, 0);
+    CHECK(trib_producer_submit(producer, &event));
+    trib_producer_leave(producer);
+    REQUIRE(session.recorder.close() == 0);
+    const std::vector<trib_event> events = events_of(session.trace);
+    REQUIRE(events.size() == 2);
+    CHECK(events[0].file == 2);
+    CHECK(events[1].file == 3);
+    CHECK(events[0].thread >> 12 != events[1].thread >> 12);
+    CHECK(events[0].who.tenant == events[1].who.tenant);
+}
+
+TEST_CASE("a recorder that ends or is killed lets its processes go on") {
+    Folder folder;
+    const std::string path = folder / "session";
+    int ready[2];
+    REQUIRE(pipe(ready) == 0);
+    const pid_t recorder = process([&] {
+        Pipeline pipeline("policy=none,drive=none,session=" + path, true);
+        const char byte = pipeline.rc() == 0 ? '1' : '0';
+        if (write(ready[1], &byte, 1) != 1)
+            return 1;
+        pause();
+        return 0;
+    });
+    char byte = '0';
+    REQUIRE(read(ready[0], &byte, 1) == 1);
+    REQUIRE(byte == '1');
+    close(ready[0]), close(ready[1]);
+    trib_producer *producer = join(path);
+    REQUIRE(producer != nullptr);
+    kill(recorder, SIGKILL);
+    status_of(recorder);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    unsigned accepted = 0;
+    while (accepted < 100000 && trib_producer_submit(producer, &event))
+        accepted++;
+    CHECK(accepted < 100000); // the ring is full at the latest
+    trib_producer *late = nullptr;
+    CHECK(trib_producer_join(&late, path.c_str(), nullptr) == -ENOTCONN);
+
+    Pipeline next("policy=none,drive=none,session=" + path, true); // takes the place of the dead
+    CHECK(next.rc() == 0);
+    CHECK_FALSE(trib_producer_submit(producer, &event));
+    trib_producer_leave(producer);
+    CHECK(next.close() == 0);
+    CHECK(access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("submit says so once the recorder has closed") {
+    Session session;
+    trib_producer *producer = join(session.path);
+    REQUIRE(producer != nullptr);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    CHECK(trib_producer_submit(producer, &event));
+    REQUIRE(session.recorder.close() == 0);
+    CHECK_FALSE(trib_producer_submit(producer, &event));
+    trib_producer_leave(producer);
+}
+
+TEST_CASE("a session in use is not taken over, and nothing else is a session") {
+    Session session;
+    Pipeline second("policy=none,drive=none,session=" + session.path, true);
+    CHECK(second.rc() == -EEXIST);
+    trib_producer *producer = nullptr;
+    CHECK(trib_producer_join(&producer, (session.folder / "absent").c_str(), nullptr) == -ENOENT);
+    CHECK(trib_producer_join(&producer, session.trace.c_str(), nullptr) == -EPROTO);
+    CHECK(trib_producer_join(&producer, "/dev/null", nullptr) == -EPROTO);
+    Pipeline on_a_file("policy=none,drive=none,session=" + session.trace, true);
+    CHECK(on_a_file.rc() == -EEXIST);
+    Pipeline replay("policy=none,drive=none,session=" + (session.folder / "other"));
+    CHECK(replay.rc() == -EINVAL);
+}
+
+TEST_CASE("a context's stream is the policy's once its writes have been seen") {
+    Session session;
+    trib_producer *producer = join(session.path);
+    REQUIRE(producer != nullptr);
+    trib_context hot{};
+    hot.signature = 77;
+    CHECK(trib_producer_place(producer, &hot) == 0);
+    // Two contexts whose lifetimes differ; pcstream gives them streams when it clusters.
+    for (unsigned i = 0; i < 60; i++) {
+        for (unsigned k = 0; k < 8; k++) {
+            trib_event event = event_of(TRIB_EVENT_WRITE, 10, k * 100);
+            event.length_bytes = 1 << 20;
+            event.offset_bytes = 0;
+            event.who = hot;
+            while (!trib_producer_submit(producer, &event))
+                std::this_thread::yield();
+        }
+        trib_pipeline_drain(session.recorder.get());
+    }
+    trib_context as_recorded = hot;
+    const uint16_t expected = trib_pipeline_place(session.recorder.get(), &as_recorded);
+    CHECK(expected != 0);
+    CHECK(trib_producer_place(producer, &hot) == expected);
+    trib_producer_leave(producer);
+}

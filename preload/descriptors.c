@@ -15,6 +15,7 @@
 #include <tributary/event.h>
 #include <tributary/pipeline.h>
 
+#include "file_stream.h"
 #include "kinds.h"
 #include "sink.h"
 
@@ -36,6 +37,7 @@ enum {
 
 struct slot {
     _Atomic(uint64_t) file, offset;
+    _Atomic(uint64_t) votes; /* file_stream.h */
     _Atomic(uint32_t) word, children;
 };
 
@@ -156,6 +158,29 @@ void trib_descriptor_name(struct trib_descriptor *known) {
         atomic_compare_exchange_strong(&slot->word, &word, word | NAMED | (uint32_t)known->kind << KIND_SHIFT);
 }
 
+/* ---- hints ---- */
+
+/* Streams have no order that a hint could keep; drives that turn hints into streams only tell them apart. */
+static uint64_t hint_of(uint16_t stream) {
+    return stream ? RWH_WRITE_LIFE_SHORT + (stream - 1u) % 4 : RWH_WRITE_LIFE_NONE;
+}
+
+void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes) {
+    struct slot *slot = slot_of(known->fd);
+    int kept = errno;
+
+    if (!slot || !stream)
+        return;
+    uint64_t before = atomic_load_explicit(&slot->votes, memory_order_relaxed);
+    uint64_t after = trib_file_stream_vote(before, stream, length_bytes);
+    atomic_store_explicit(&slot->votes, after, memory_order_relaxed); /* a race loses a vote */
+    if (trib_file_stream(before) == trib_file_stream(after))
+        return;
+    uint64_t hint = hint_of(trib_file_stream(after));
+    fcntl(known->fd, F_SET_RW_HINT, &hint);
+    errno = kept;
+}
+
 /* ---- offsets ---- */
 
 uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes) {
@@ -211,6 +236,7 @@ void trib_descriptor_forget(int fd) {
         return;
     uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
     uint32_t count = word / FORGOTTEN; /* wraps */
+    atomic_store_explicit(&slot->votes, 0, memory_order_relaxed);
     if (word % FORGOTTEN)
         atomic_store_explicit(&slot->word, (count + 1) * FORGOTTEN, memory_order_release);
 }

@@ -31,6 +31,10 @@ bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out
 /* Before the first event about it: finds the name, tells it, and sets out->kind. */
 void trib_descriptor_name(struct trib_descriptor *known);
 
+/* Where hints are asked for (TRIBUTARY_HINTS=1): a write of `stream` joins the vote for the file's, which the kernel hears
+ * as a write-life hint when it changes. */
+void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes);
+
 /* Where the `length` bytes that were just written at the descriptor's own position begin. */
 uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes);
 

@@ -30,6 +30,7 @@ struct own_page {
 
 static _Atomic(int) mode;
 static struct own_page *own;
+static bool hints;
 static char setting[4096]; /* of the environment, which programs overwrite */
 static _Thread_local bool opens_here;
 static struct trib_producer *producer;
@@ -57,6 +58,7 @@ static enum mode read_mode(void) {
     if (text == options && !owns_pipeline())
         return OFF;
     memcpy(setting, text, strlen(text) + 1);
+    hints = getenv("TRIBUTARY_HINTS") && strcmp(getenv("TRIBUTARY_HINTS"), "1") == 0;
     own = mmap(NULL, sizeof *own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (own == MAP_FAILED || madvise(own, sizeof *own, MADV_WIPEONFORK) != 0)
         return OFF;
@@ -81,6 +83,10 @@ bool trib_sink_wanted(void) {
         now = atomic_load_explicit(&mode, memory_order_acquire);
     }
     return now != OFF;
+}
+
+bool trib_sink_wants_hints(void) {
+    return hints;
 }
 
 bool trib_sink_is_pipeline(void) {

@@ -24,6 +24,9 @@ bool trib_sink_is_pipeline(void);
 void trib_sink_submit(const struct trib_event *event);
 void trib_sink_name(uint64_t file, const char *path);
 
+/* Whether streams are to reach the kernel as write-life hints of files: TRIBUTARY_HINTS=1. */
+bool trib_sink_wants_hints(void);
+
 /* The stream that a write of this context should carry now; 0 = unknown. */
 uint16_t trib_sink_place(const struct trib_context *who);
 

@@ -59,7 +59,7 @@ static uint64_t identify_piece(struct trib_shim_write rest, const struct cursor 
     return taken && taken < rest.length_bytes ? taken : rest.length_bytes;
 }
 
-static void tell(struct trib_shim_write *rest) {
+static void tell(struct trib_shim_write *rest, const struct trib_descriptor *known) {
     struct cursor at = {rest->parts, rest->parts ? rest->part_count : 0, 0};
 
     while (rest->length_bytes) {
@@ -72,6 +72,8 @@ static void tell(struct trib_shim_write *rest) {
                                    .kind = TRIB_EVENT_WRITE};
         event.length_bytes = identify_piece(*rest, &at, &event.who);
         trib_sink_submit(&event);
+        if (__builtin_expect(trib_sink_wants_hints(), 0) && known)
+            trib_descriptor_hint(known, trib_sink_place(&event.who), event.length_bytes);
         rest->offset_bytes += event.length_bytes;
         rest->length_bytes -= event.length_bytes;
         advance(&at, event.length_bytes);
@@ -85,7 +87,7 @@ void trib_tell_write(struct trib_descriptor *known, struct trib_shim_write *writ
     write->fd = known->fd;
     write->file = known->file;
     write->file_kind = known->kind;
-    tell(write);
+    tell(write, known);
     errno = kept;
 }
 
@@ -113,7 +115,7 @@ void trib_tell_mapped(const struct trib_mapped *mapped, uint64_t offset_bytes, u
                                     .map_signature = mapped->signature};
     int kept = errno;
 
-    tell(&write);
+    tell(&write, NULL);
     errno = kept;
 }
 

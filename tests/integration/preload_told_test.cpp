@@ -144,3 +144,11 @@ TEST_CASE("threads and signal handlers lose nothing") {
     const Story signals("signals", session);
     CHECK(signals.said.bytes("handler") == 1 + std::stoul(signals.outcome.out));
 }
+
+TEST_CASE("streams reach the kernel as hints only when asked for") {
+    Folder folder, traces;
+    const std::vector<std::string> command = {PRELOAD_STORY, "hint", folder.file("")};
+    const std::string manual = ",policy=manual,map=sqlite"; // databases: S2
+    CHECK(run_in_session(command, traces.file("one"), manual).out == "0\n");
+    CHECK(run_in_session(command, traces.file("two"), manual, {{"TRIBUTARY_HINTS", "1"}}).out == "3\n");
+}

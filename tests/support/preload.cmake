@@ -13,7 +13,7 @@ find_library(TRIB_TEST_LIBURING uring)
 find_path(TRIB_TEST_LIBURING_INCLUDE liburing.h)
 if(NOT TARGET preload_story)
   # Programs that know nothing of Tributary: not even its compiler flags.
-  foreach(program story calls)
+  foreach(program story calls stress)
     add_executable(preload_${program} ${CMAKE_CURRENT_SOURCE_DIR}/support/preload_${program}.c)
     target_compile_options(preload_${program} PRIVATE -D_GNU_SOURCE -O1 -Wall -Wextra -Wno-unused-result)
     target_link_libraries(preload_${program} PRIVATE Threads::Threads)
@@ -26,7 +26,7 @@ if(NOT TARGET preload_story)
     target_link_libraries(preload_story PRIVATE ${TRIB_TEST_LIBURING})
   endif()
 endif()
-add_dependencies(${name} preload_story preload_calls tributary-preload)
+add_dependencies(${name} preload_story preload_calls preload_stress tributary-preload)
 target_compile_definitions(${name} PRIVATE PRELOAD_SANITIZER="${preload_sanitizer}"
   PRELOAD_LIBRARY="$<TARGET_FILE:tributary-preload>" PRELOAD_STORY="$<TARGET_FILE:preload_story>"
-  PRELOAD_CALLS="$<TARGET_FILE:preload_calls>")
+  PRELOAD_CALLS="$<TARGET_FILE:preload_calls>" PRELOAD_STRESS="$<TARGET_FILE:preload_stress>")

@@ -195,6 +195,19 @@ static void story_ring(void) {
     check(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
 }
 
+static void story_hint(void) {
+    uint64_t hint = 0;
+    int fd = make("x.db", O_RDWR);
+
+    for (int i = 0; i < 2; i++) {
+        errno = 7;
+        check(write(fd, data, 4096) == 4096 && errno == 7);
+        usleep(200000); /* the recorder meets the writer */
+    }
+    check(fcntl(fd, F_GET_RW_HINT, &hint) == 0);
+    printf("%d\n", (int)hint);
+}
+
 /* ---- deaths ---- */
 
 static void fill(const char *name) {
@@ -379,6 +392,7 @@ static const struct {
     void (*tell)(void);
 } stories[] = {
     {"writes", story_writes},   {"append", story_append},     {"tracked", story_tracked}, {"stdio", story_stdio},
+    {"hint", story_hint},
     {"copies", story_copies},   {"aio", story_aio},           {"uring", story_uring},     {"ring", story_ring},
     {"names", story_names},     {"ranges", story_ranges},     {"nameless", story_nameless},
     {"map", story_map},         {"fork", story_fork},         {"exec", story_exec},       {"threads", story_threads},

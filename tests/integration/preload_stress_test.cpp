@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads, forks, rings, mappings and signals at once: nothing crashes, and every byte is told. By itself ten seconds;
+// TRIB_STRESS_SECONDS says otherwise (scripts and the sanitizers' ten minutes).
+#include "support/catch.hpp"
+
+#include "support/preload.hpp"
+
+namespace {
+
+using namespace trib_test;
+
+void Stress(const std::string &seconds) {
+    Folder folder, traces;
+    const Outcome outcome = run_in_session({PRELOAD_STRESS, folder.file(""), seconds}, traces.file("trace"));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    const Said said = read_said(traces.file("trace"));
+    uint64_t told = 0;
+    for (const trib_event &event : said.events) {
+        const auto name = said.names.find(event.file);
+        const bool is_mapped = name != said.names.end() && name->second[0] == 'm';
+        const bool is_output = name != said.names.end() && name->second == "out";
+        if (event.kind == TRIB_EVENT_WRITE && !is_mapped && !is_output)
+            told += event.length_bytes;
+    }
+    if (said.has_gap)
+        CHECK(told <= std::stoull(outcome.out));
+    else
+        CHECK(told == std::stoull(outcome.out));
+}
+
+} // namespace
+
+TEST_CASE("threads, forks, rings, mappings and signals") {
+    const char *seconds = getenv("TRIB_STRESS_SECONDS");
+    Stress(seconds ? seconds : "10");
+}

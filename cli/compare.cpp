@@ -243,6 +243,15 @@ static std::string label_of_internal(const std::string &internal) {
     return internal == "twin" ? "+internal" : "+" + internal;
 }
 
+// The policy and what it is told, without what has columns of its own.
+static std::string title_of(OptionText options) {
+    std::string policy = options.get("policy");
+    for (const char *shown : {"policy", "salt", "internal"})
+        options.erase(shown);
+    std::string told = options.text();
+    return told.empty() ? policy : policy + "," + told;
+}
+
 RowSpec parse_row(const std::string &text) {
     RowSpec row;
     size_t colon = text.find(':'), stop = text.find_first_of(",=");
@@ -257,9 +266,9 @@ RowSpec parse_row(const std::string &text) {
     row.salt = !salt.empty() && salt != "none";
     row.internal = parse_internal(row.options.get("internal"), policy->wants_internal);
     row.options.erase("internal");
-    row.title = labelled ? text.substr(0, colon) : row.policy;
+    row.title = labelled ? text.substr(0, colon) : title_of(row.options);
     row.label = labelled ? row.title
-                         : row.policy + (row.salt ? "+salt" : "") + label_of_internal(row.internal);
+                         : row.title + (row.salt ? "+salt" : "") + label_of_internal(row.internal);
     return row;
 }
 

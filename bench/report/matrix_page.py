@@ -112,16 +112,28 @@ def ablations_of(data, index):
     return found
 
 
+def mark_of(row, rivals):
+    """Of a bar: lowest or highest of its destination, if they differ at all."""
+    if not row or row["bound"] or not row["waf_steady"] or len(set(rivals)) < 2:
+        return ""
+    text, ordered = text_of(row["waf_steady"]), sorted(rivals, key=float)
+    return "★" if text == ordered[0] else "×" if text == ordered[-1] else ""
+
+
 def bars(data, index, work, victim):
-    labels = unique(row["label"] for row in data["rows"] if not is_ablation(row["label"]))
+    ran = {row["label"] for row in data["rows"] if row["workload"] == work["name"] and row["waf_steady"]}
+    labels = [label for label in unique(row["label"] for row in data["rows"]) if label in ran and not is_ablation(label)]
     figure = go.Figure()
     for number, gc in enumerate(gc for gc in unique(map(place_of, data["rows"]))):
         found = [index.get((work["name"], label, gc, victim)) for label in labels]
         values = [row["waf_steady"] if row else None for row in found]
         if not any(values):
             continue
+        rivals = [text_of(row["waf_steady"]) for row in found if row and row["waf_steady"] and not row["bound"]]
+        marks = [mark_of(row, rivals) for row in found]
         figure.add_bar(name=f"gc={gc}", x=labels, y=[value - 1 if value else None for value in values], base=1,
                        customdata=values, marker={"color": ("#0072b2", "#e69f00", "#009e73", "#cc79a7")[number % 4]},
+                       text=marks, textposition="outside", cliponaxis=False,
                        hovertemplate="%{x}<br>WAF %{customdata:.3f}")
     if work["optimum_waf"]:
         figure.add_hline(y=work["optimum_waf"], line={"color": "#d55e00", "dash": "dash", "width": 1.5},

@@ -42,7 +42,7 @@ struct trib_flow_counters {
     uint64_t events, drive_errors, trace_errors, blocks_written;
 };
 
-/* What calls into the policy cost: every 64th is timed. In classes of an eighth of an octave of nanoseconds, because a
+/* What calls into the policy cost: every 61st is timed. In classes of an eighth of an octave of nanoseconds, because a
  * mean would tell of the machine's other work. */
 #define TRIB_PROBE_CLASSES 256u
 struct trib_flow_probe {

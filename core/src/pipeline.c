@@ -69,11 +69,14 @@ uint64_t trib_flow_key(const struct trib_context *who, uint32_t salt) {
 
 /* ---- what does the policy cost? ---- */
 
-/* Of one call in 64, when it began; 0 for the others. */
+/* A prime, so that what a policy does once per so many pages is met as often as it happens. */
+#define PROBE_EVERY 61
+
+/* Of one call in PROBE_EVERY, when it began; 0 for the others. */
 static uint64_t probe_begins(uint64_t calls) {
     struct timespec now;
 
-    if (TRIB_LIKELY(calls % 64 != 0))
+    if (TRIB_LIKELY(calls % PROBE_EVERY != 0))
         return 0;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

@@ -108,7 +108,7 @@ TRIB_EXPORT void trib_pipeline_observe(struct trib_pipeline *pipeline, const str
  * of them dies, UINT32_MAX if it never does. For policies that need the future; the array must outlive the pipeline. */
 TRIB_EXPORT void trib_pipeline_foretell(struct trib_pipeline *pipeline, const uint32_t *deaths, uint64_t count);
 
-/* What the policy costs; nanoseconds are medians over every 64th call, clock reading included; 0 if there were none. */
+/* What the policy costs; nanoseconds are medians over every 61st call, clock reading included; 0 if there were none. */
 struct trib_cost_report {
     uint64_t place_calls, died_calls;
     double place_ns, died_ns;

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "support/catch.hpp"
 #include "support/signature_oracle.hpp"
@@ -237,6 +238,7 @@ TEST_CASE("signal handlers that capture in the middle of captures") {
     uint64_t expected[5];
     for (int i = 0; i < 5; i++) // from the one call site below
         expected[i] = 0;
+    REQUIRE(along("abc") != 0); // a handler in the middle of the process's first look at its modules gets 0
     REQUIRE(sigaction(SIGALRM, &action, &old) == 0);
     const struct itimerval often = {{0, 200}, {0, 200}}, never = {};
     setitimer(ITIMER_REAL, &often, nullptr);
@@ -252,6 +254,53 @@ TEST_CASE("signal handlers that capture in the middle of captures") {
     CHECK(wrong == 0);
     CHECK(wrong_in_handler == 0);
     CHECK(signals >= 20);
+}
+
+namespace {
+std::atomic<unsigned> first_captures;
+
+void on_poke(int) {
+    uint64_t signature = 0;
+    take_in_handler(&signature);
+    first_captures += signature != 0;
+}
+
+// What a handler may interrupt: allocation, stdio, and what the thread library locks for itself.
+void work_under_locks(const std::atomic<bool> &stop) {
+    while (!stop) {
+        std::vector<char> buffer(64 * 1024);
+        pthread_attr_t attributes;
+        if (pthread_getattr_np(pthread_self(), &attributes) == 0)
+            pthread_attr_destroy(&attributes);
+        std::ifstream("/proc/self/comm").read(buffer.data(), 8);
+    }
+}
+} // namespace
+
+TEST_CASE("a thread's first capture may come in a handler that interrupted an allocation") {
+    struct sigaction action = {}, old = {};
+    action.sa_handler = on_poke;
+    action.sa_flags = SA_RESTART;
+    REQUIRE(sigaction(SIGUSR1, &action, &old) == 0);
+    const unsigned threads = 300;
+    first_captures = 0;
+    for (unsigned i = 0; i < threads; i++) {
+        std::atomic<bool> started{false}, stop{false};
+        std::thread worker([&] {
+            started = true;
+            work_under_locks(stop);
+        });
+        while (!started)
+            std::this_thread::yield();
+        const unsigned before = first_captures;
+        REQUIRE(pthread_kill(worker.native_handle(), SIGUSR1) == 0);
+        while (first_captures == before) // for ever, if the handler waits for what it interrupted
+            std::this_thread::yield();
+        stop = true;
+        worker.join();
+    }
+    sigaction(SIGUSR1, &old, nullptr);
+    CHECK(first_captures == threads);
 }
 
 TEST_CASE("records of ended threads are used again") {

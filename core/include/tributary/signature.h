@@ -11,11 +11,11 @@
  *
  * Thread safety: every call may be made from any thread. trib_signature_capture takes no lock of
  * its own, uses no malloc, never reads outside the stack it runs on, and keeps errno; a miss, and
- * one hit in 1024, asks the loader whether modules came or went (dl_iterate_phdr). Not
- * async-signal-safe on a thread's first call; afterwards a handler may capture, also in the middle
- * of a capture (the nested one does without the memo). Costs 8 bytes of static TLS and, from the
- * first call on, up to 170 KiB per thread. Invariant: equal call paths give equal ids across runs
- * and ASLR.
+ * one hit in 1024, asks the loader whether modules came or went (dl_iterate_phdr). A signal handler
+ * may capture, also first in its thread or in the middle of a capture (the nested one does without
+ * the memo; in the middle of the process's first look at its modules it gets UNKNOWN). Costs 8
+ * bytes of static TLS and, from the first call on, up to 170 KiB per thread. Invariant: equal call
+ * paths give equal ids across runs and ASLR.
  *
  * Limits. Fibres: of a stack that is neither the thread's own nor its alternate signal stack only
  * the caller's frame is read, and the path has one frame. After dlclose and dlopen of equal code at

@@ -122,10 +122,16 @@ capture_slowly(struct trib_thread *thread, uintptr_t frame, unsigned depth, bool
     return signature;
 }
 
-__attribute__((noinline, cold)) static struct trib_thread *begin_thread(void) {
+/* Signals wait: a handler that captures in here would claim a second record. */
+__attribute__((noinline, cold)) static struct trib_thread *begin_thread(uintptr_t frame) {
     int before = errno;
+    sigset_t all, blocked;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &blocked);
     pthread_once(&dictionary_once, open_dictionary);
-    struct trib_thread *thread = trib_thread_claim();
+    struct trib_thread *thread =
+        trib_thread_current ? trib_thread_current : trib_thread_claim(frame);
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
     errno = before;
     return thread;
 }
@@ -186,7 +192,7 @@ uint64_t trib_signature_capture(void *frame_address, unsigned depth) {
         return TRIB_SIGNATURE_UNKNOWN;
     if (!TRIB_WALK_BY_RULES && !TRIB_WALK_BY_RECORDS)
         return TRIB_SIGNATURE_UNKNOWN;
-    if (TRIB_UNLIKELY(!thread) && !(thread = begin_thread()))
+    if (TRIB_UNLIKELY(!thread) && !(thread = begin_thread(frame)))
         return TRIB_SIGNATURE_UNKNOWN;
     uintptr_t busy = atomic_load_explicit(&thread->busy, memory_order_relaxed);
     if (TRIB_UNLIKELY(busy) && is_nested(thread, busy, frame))

@@ -96,6 +96,12 @@ static void read_build_id(struct trib_module *module, const char *note, size_t b
     }
 }
 
+static void name_by_argument(struct trib_module *module) {
+    size_t length = strnlen(program_invocation_name, sizeof module->path - 1);
+    memcpy(module->path, program_invocation_name, length);
+    module->path[length] = '\0';
+}
+
 static void name_module(struct trib_module *module, const struct dl_phdr_info *info, bool first) {
     if (info->dlpi_name && *info->dlpi_name) {
         size_t length = strnlen(info->dlpi_name, sizeof module->path - 1);
@@ -103,6 +109,10 @@ static void name_module(struct trib_module *module, const struct dl_phdr_info *i
     } else if (first) {
         ssize_t length = readlink("/proc/self/exe", module->path, sizeof module->path - 1);
         module->path[length < 0 ? 0 : length] = '\0';
+        /* `ld.so program`: for the kernel the loader is the program. A program taken for the C
+         * runtime would have its frames dropped. */
+        if (is_runtime(module->path))
+            name_by_argument(module);
     }
 }
 

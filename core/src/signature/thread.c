@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "modules.h"
+#include "own_stack.h"
 
 __thread struct trib_thread *trib_thread_current;
 
@@ -75,26 +76,14 @@ static struct trib_thread *create(void) {
     return thread;
 }
 
-static struct trib_stack own_stack(void) {
-    pthread_attr_t attributes;
-    void *low = NULL;
-    size_t bytes = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        if (pthread_attr_getstack(&attributes, &low, &bytes) != 0)
-            bytes = 0;
-        pthread_attr_destroy(&attributes);
-    }
-    return (struct trib_stack){(uintptr_t)low, (uintptr_t)low + bytes};
-}
-
-struct trib_thread *trib_thread_claim(void) {
+struct trib_thread *trib_thread_claim(uintptr_t frame) {
     pthread_once(&once, prepare);
     struct trib_thread *thread = reuse();
     if (!thread)
         thread = create();
     if (!thread)
         return NULL;
-    thread->stack = own_stack();
+    thread->stack = trib_own_stack(frame);
     trib_thread_current = thread;
     if (have_key)
         pthread_setspecific(key, thread);

@@ -35,9 +35,9 @@ struct trib_thread {
 extern __thread struct trib_thread *trib_thread_current
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Claims a record for the calling thread and reads its stack bounds. NULL without memory. Not
- * async-signal-safe: the main thread's bounds come from /proc/self/maps. */
-struct trib_thread *trib_thread_claim(void);
+/* Claims a record for the calling thread and reads its stack bounds; `frame` is an address on the
+ * stack in use. NULL without memory. Async-signal-safe with signals blocked. */
+struct trib_thread *trib_thread_claim(uintptr_t frame);
 
 /* Adds the counters of all threads, also of those that ended. */
 void trib_thread_count(struct trib_signature_stats *stats);

@@ -21,8 +21,9 @@ namespace fs = std::filesystem;
 
 using Section = std::vector<std::pair<std::string, std::string>>; // in the file's order
 
-// [record] is for bench/record, which makes the trace.
-const char *const SECTIONS[] = {"experiment", "workload", "trace", "drive", "run", "record"};
+// [record] is for bench/record and [load] for bench/loads/record, which make the trace.
+const char *const SECTIONS[] = {"experiment", "workload", "trace", "drive",
+                                "run",        "record",   "load"};
 
 class File {
   public:
@@ -203,8 +204,9 @@ Experiment load_experiment(const std::string &path) {
     if (file.has("workload") == file.has("trace"))
         file.refuse("exactly one of [workload] and [trace] says what is written");
     take_drive(file, out);
-    if (file.has("record") && !file.has("trace"))
-        file.refuse("[record] needs a [trace] to say where the trace goes");
+    for (const char *recorder : {"record", "load"})
+        if (file.has(recorder) && !file.has("trace"))
+            file.refuse(fmt::format("[{}] needs a [trace] to say where the trace goes", recorder));
     if (file.has("workload"))
         take_workload(file, out);
     else

@@ -2,7 +2,9 @@
 #include "experiment_files.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 
 #include "experiment.h"
@@ -21,6 +23,16 @@ bool is_workload(const fs::path &path) {
     for (std::string line; std::getline(in, line);)
         if (line.rfind("[workload]", 0) == 0 || line.rfind("[trace]", 0) == 0)
             return true;
+    return false;
+}
+
+// Large traces are not kept with the sources: who wants them records them (bench/loads/record).
+bool has_its_trace(const std::string &path) {
+    Experiment experiment = load_experiment(path);
+    if (experiment.trace.empty() || fs::exists(experiment.trace))
+        return true;
+    fmt::print(stderr, "trib: {0} left out: its trace is not recorded yet; bench/loads/record {0}\n",
+               experiment.name);
     return false;
 }
 
@@ -54,7 +66,7 @@ std::vector<std::string> experiment_files(const std::vector<std::string> &given)
         }
         std::vector<std::string> found;
         for (const fs::directory_entry &entry : fs::directory_iterator(place))
-            if (is_workload(entry.path()))
+            if (is_workload(entry.path()) && has_its_trace(entry.path().string()))
                 found.push_back(entry.path().string());
         std::sort(found.begin(), found.end());
         files.insert(files.end(), found.begin(), found.end());

@@ -96,6 +96,15 @@ TEST_CASE("wrong experiments are refused with a sentence that says what is valid
               "no experiment at"));
 }
 
+// Its trace is too large to be kept with the sources; bench/loads/record makes it.
+bool needs_recording(const std::string &path) {
+    std::ifstream in(path);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::smatch file;
+    return has(text, "[load]") && std::regex_search(text, file, std::regex("\\nfile = (.*)\n")) &&
+           !fs::exists(EXPERIMENTS + file[1].str());
+}
+
 TEST_CASE("every committed experiment loads and keeps to its regime") {
     size_t count = 0;
     for (const auto &entry : fs::directory_iterator(EXPERIMENTS)) {
@@ -104,6 +113,8 @@ TEST_CASE("every committed experiment loads and keeps to its regime") {
             entry.path().filename().string().rfind("demo", 0) == 0)
             continue;
         INFO(path);
+        if (needs_recording(path))
+            continue;
         const Json json = replay(path);
         const Json &drive = json["drive"];
         const double capacity = drive["capacity_bytes"], host = json["trace"]["host_bytes"];

@@ -9,6 +9,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 
@@ -16,7 +17,7 @@ namespace {
 
 struct Asked {
     std::string database, journal = "delete", synchronous = "full";
-    int64_t warehouses = 1, divide = 1, transactions = 0, seconds = 0, cache_kib = 2000;
+    int64_t warehouses = 1, divide = 1, transactions = 0, seconds = 0, rate = 0, cache_kib = 2000;
     uint64_t seed = 1;
 };
 
@@ -28,6 +29,12 @@ struct Outcome {
 
 double Seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void SleepUntil(double seconds) {
+    const double left = seconds - Seconds();
+    if (left > 0)
+        std::this_thread::sleep_for(std::chrono::duration<double>(left));
 }
 
 void Configure(tpcc::Database &database, const Asked &asked) {
@@ -43,6 +50,8 @@ Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &si
     const double started = Seconds();
     double told = started, now = started;
     while (asked.transactions ? outcome.total < asked.transactions : now - started < static_cast<double>(asked.seconds)) {
+        if (asked.rate)
+            SleepUntil(started + static_cast<double>(outcome.total) / static_cast<double>(asked.rate));
         outcome.done[static_cast<size_t>(terminal.Next())]++;
         outcome.total++;
         now = Seconds();
@@ -98,6 +107,8 @@ int main(int argc, char **argv) {
     auto *transactions = app.add_option("--transactions", asked.transactions, "how many")->check(CLI::PositiveNumber);
     auto *seconds = app.add_option("--seconds", asked.seconds, "or how long")->check(CLI::PositiveNumber);
     transactions->excludes(seconds);
+    app.add_option("--rate", asked.rate, "transactions per second at most; 0 = as fast as they go")
+        ->check(CLI::NonNegativeNumber);
     app.add_option("--journal", asked.journal, "SQLite's journal_mode; delete is its default")
         ->check(CLI::IsMember({"delete", "truncate", "persist", "wal"}));
     app.add_option("--synchronous", asked.synchronous, "SQLite's synchronous; full is its default")

@@ -24,9 +24,10 @@ def default_folder():
     return os.path.join(cache, "tributary", "loads")
 
 
-def add_folder_option(parser):
+def add_folder_options(parser):
     parser.add_argument("--dir", default=default_folder(), type=os.path.abspath,
-                        help="everything goes below this folder (default: %(default)s)")
+                        help="programs and sources go below this folder, and data (default: %(default)s)")
+    parser.add_argument("--data", type=os.path.abspath, help="the folder of what the load writes (default: DIR/LOAD/data)")
 
 
 def need(tool, package):

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from command import Failure, add_folder_option, last_lines, say
+from command import Failure, add_folder_options, last_lines, say
 from ledger import Ledger
 from packages import Archive
 from sysbench import Sysbench
@@ -37,8 +37,7 @@ def parse(server_class, arguments=None):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     actions = [line.split()[0] for line in ACTIONS.splitlines()[1:]]
     parser.add_argument("action", choices=actions, metavar="ACTION", help="see below")
-    add_folder_option(parser)
-    parser.add_argument("--data", type=os.path.abspath, help="the data folder (default: DIR/%s/data)" % server_class.name)
+    add_folder_options(parser)
     parser.add_argument("--fresh", action="store_true", help="start: throw the data folder away first")
     parser.add_argument("--preload", type=os.path.abspath, metavar="LIB", help="start: a library to preload into the server only")
     parser.add_argument("--env", action="append", default=[], metavar="K=V", help="start: environment of the server only")

@@ -146,9 +146,11 @@ TEST_CASE("threads and signal handlers lose nothing") {
 }
 
 TEST_CASE("streams reach the kernel as hints only when asked for") {
-    Folder folder, traces;
+    Folder folder;
     const std::vector<std::string> command = {PRELOAD_STORY, "hint", folder.file("")};
-    const std::string manual = ",policy=manual,map=sqlite"; // databases: S2
-    CHECK(run_in_session(command, traces.file("one"), manual).out == "0\n");
-    CHECK(run_in_session(command, traces.file("two"), manual, {{"TRIBUTARY_HINTS", "1"}}).out == "3\n");
+    Environment environment = preload_environment();
+    environment["TRIBUTARY"] = "policy=manual,map=sqlite"; // databases: S2
+    CHECK(run(command, environment).out == "0\n");
+    environment["TRIBUTARY_HINTS"] = "1";
+    CHECK(run(command, environment).out == "3\n"); // of the four hints, the second
 }

@@ -85,6 +85,7 @@ TEST_CASE("doors, the tool and benchmarks see no insides") {
           "cluster/cluster.h", "policy/fios_select.h",
           "base/options.h", "pipeline_options.h"}},
         {"rocksdb-env", {}},
+        {"preload", {}},
     };
     for (const auto &[folder, allowed] : outside) {
         const fs::path root = fs::path(TRIB_SOURCE_DIR) / folder;

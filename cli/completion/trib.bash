@@ -18,7 +18,11 @@ _trib() {
     done
 
     case $prev in
-    --trace | --json | --dump)
+    --)
+        COMPREPLY=($(compgen -c -- "$cur"))
+        return
+        ;;
+    --trace | --json | --dump | --preload | --session)
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
@@ -51,7 +55,14 @@ _trib() {
 
     case $command in
     '')
-        COMPREPLY=($(compgen -W "replay compare reproduce inspect drive policies workloads options version --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "record run replay compare reproduce inspect drive policies workloads options version --help" -- "$cur"))
+        ;;
+    record)
+        COMPREPLY=($(compgen -W "--trace --set --users --no-wait --json --preload --session --help --" -- "$cur"))
+        ;;
+    run)
+        COMPREPLY=($(compgen -W "--policy --drive --gc --trace --set --users --no-wait --json --preload --session
+            --help --" -- "$cur"))
         ;;
     replay)
         COMPREPLY=($(compgen -W "--trace --format --import --policy --drive --gc --set --truncated-ok --dump --json

@@ -28,6 +28,8 @@ _trib() {
     local context state line
     local -a commands
     commands=(
+        'record:run a command and record what its processes write'
+        'run:run a command under a policy and its drive'
         'replay:replay a trace under one policy'
         'compare:replay a trace under many policies, one table'
         'reproduce:run experiments of the papers and judge their shapes'
@@ -46,6 +48,20 @@ _trib() {
         ;;
     esac
     case $words[1] in
+    record)
+        _arguments '--trace[where to]:trace:_files' '*--set[more options]:key=value' \
+            '--users[processes of other users, too]' '--no-wait[end with the command]' '--json[summary]:file:_files' \
+            '--preload[libtributary-preload.so]:file:_files' '--session[session file]:file:_files' \
+            '*::command:_normal'
+        ;;
+    run)
+        _arguments '--policy[policy]:policy:_trib_policies' '--drive[drive]:drive:_trib_drives' \
+            '--gc[where survivors go]:gc:(same shared twin)' '--trace[record, too]:trace:_files' \
+            '*--set[more options]:key=value' '--users[processes of other users, too]' \
+            '--no-wait[end with the command]' '--json[summary]:file:_files' \
+            '--preload[libtributary-preload.so]:file:_files' '--session[session file]:file:_files' \
+            '*::command:_normal'
+        ;;
     replay)
         _arguments '--trace[trace, experiment or public trace]:trace:_files' \
             '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '--policy[policy]:policy:_trib_policies' \

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 
 #include <tributary/session.h>
 
+#include "base/ring.h"
 #include "support/folder.hpp"
 #include "support/pipeline.hpp"
 #include "trace/trace.h"
@@ -154,6 +156,38 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
     CHECK(next.size() == kProcesses * kThreads);
     for (const auto &[file, bytes] : next)
         CHECK(bytes == kEach * 100);
+}
+
+TEST_CASE("a process killed in the middle of an event loses that event, and its ring goes to the next") {
+    Session session;
+    const pid_t pid = process([&] {
+        trib_producer *producer = join(session.path);
+        const int fd = open(session.path.c_str(), O_RDWR | O_CLOEXEC);
+        uint64_t geometry[6]; // docs/formats/session.md
+        if (!producer || read(fd, geometry, sizeof geometry) != sizeof geometry)
+            return 1;
+        trib_ring ring;
+        const auto at = static_cast<off_t>(geometry[3]); // the first slot's, ours
+        trib_ring_bind(&ring, mmap(nullptr, geometry[2], PROT_READ | PROT_WRITE, MAP_SHARED, fd, at), geometry[1] >> 32);
+        const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+        uint64_t ticket;
+        if (!trib_ring_claim(&ring, &event, &ticket) || !submit_many(producer, 3, 10))
+            return 1;
+        return kill(getpid(), SIGKILL);
+    });
+    CHECK(WIFSIGNALED(status_of(pid)));
+    trib_pipeline_drain(session.recorder.get()); // now it has been seen; soon it is seen to be dead
+    for (unsigned i = 0; i < 500 && session.recorder.status().processes_live; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(session.recorder.status().processes_live == 0);
+    CHECK(session.recorder.status().processes == 1);
+    trib_producer *next = join(session.path);
+    REQUIRE(next != nullptr);
+    CHECK(submit_many(next, 4, 10));
+    trib_pipeline_drain(session.recorder.get());
+    CHECK(session.recorder.status().events == 20);
+    CHECK(session.recorder.status().events_dropped == 1);
+    trib_producer_leave(next);
 }
 
 TEST_CASE("what a process deletes after the writer has ended comes after the writes") {

@@ -80,7 +80,7 @@ enum trib_write_hint {
 struct trib_context {
     uint64_t signature;     /* stable 64-bit id of the call path; 0 = unknown */
     uint16_t column_family; /* 16-bit hash of the column family's name; 0 = unknown */
-    uint16_t tenant;        /* process or tenant, dense from 0 within a trace */
+    uint16_t tenant;        /* in a session the number of the program, else as the door says; dense from 0 within a trace */
     uint8_t file_kind;      /* enum trib_file_kind */
     uint8_t write_hint;     /* enum trib_write_hint */
     uint8_t io_activity;    /* the engine's own number (RocksDB Env::IOActivity); TRIB_ACTIVITY_UNKNOWN */
@@ -94,7 +94,7 @@ struct trib_event {
     uint64_t length_bytes; /* > 0 for writes; TRIB_LENGTH_TO_END allowed for deaths and syncs */
     struct trib_context who;
     uint64_t wall_ns; /* monotonic, since the trace began; 0 = unknown */
-    uint32_t thread;  /* small number of the submitting thread */
+    uint32_t thread;  /* small number of the submitting thread; in a session process << 12 | thread, both modulo */
     uint16_t stream;  /* as the host named it, or TRIB_STREAM_UNDECIDED */
     uint8_t kind;     /* enum trib_event_kind */
     uint8_t cause;    /* enum trib_cause */

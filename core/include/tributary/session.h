@@ -7,8 +7,11 @@
  * Order: within a process as submitted; between processes by the monotonic clock at submit, so a cause (a compiler that
  * wrote and exited) always comes before its effect (the make that deletes). Why: docs/decisions/0009-sessions.md.
  *
- * Thread safety: submit and name_file from any thread; join and leave once. After fork the child has no producer: it
- * joins again (its parent's ring is not its own). */
+ * Thread safety: submit, name_file and place from any thread; join and leave once. After fork the child has no producer:
+ * it joins again (its parent's ring is not its own), while its copy is inert. A process that just ends, by exit or by
+ * SIGKILL, need not leave: the recorder sees it and empties the ring. A process that calls exec may join again; what its
+ * former image left is recorded. Limits: 2048 processes at once; the program's number and the process's are modulo 4096 and
+ * 2^20, a thread's modulo 4096. */
 #ifndef TRIBUTARY_SESSION_H
 #define TRIBUTARY_SESSION_H
 
@@ -23,7 +26,8 @@ TRIB_C_BEGIN
 struct trib_producer;
 
 /* Joins the session at `path`. 0; -ENOENT, -EACCES; -EPROTO (not a session, or another version); -ENOTCONN (its recorder
- * is gone); -EUSERS (all of its rings are taken); -ENOMEM. Never creates the file. */
+ * is gone); -EUSERS (all of its rings are taken); -ENOMEM (also a full file system). Never creates the file. 40 to 200 us;
+ * opens files, which it closes again. */
 TRIB_EXPORT int trib_producer_join(struct trib_producer **out, const char *path, struct trib_error *error);
 
 /* Queues an event; fills in thread (process number << 12 | thread's number in it), tenant (number of the program, dense
@@ -34,11 +38,13 @@ TRIB_EXPORT bool trib_producer_submit(struct trib_producer *producer, const stru
 /* Names a file in the trace so that people can read it. Dropped silently when there is no room. */
 TRIB_EXPORT void trib_producer_name_file(struct trib_producer *producer, uint64_t file, const char *path);
 
-/* The stream that the recorder's policy gives this context now; 0 = unknown. For drives that take streams from the
- * caller. */
+/* The stream that the recorder's policy gave this context at its last write, a poll (up to 16 ms) ago; 0 = unknown: not
+ * written since the first call in the session, or pushed out of the table of 16384 contexts by one of the same place. For
+ * drives that take streams from the caller. */
 TRIB_EXPORT uint16_t trib_producer_place(struct trib_producer *producer, const struct trib_context *who);
 
-/* Gives the ring back once the recorder has emptied it. NULL is fine. In a fork's child: unmaps only. */
+/* Gives the ring back once the recorder has emptied it. NULL is fine. In a fork's child: unmaps only. In a process with
+ * threads the mapping stays, so that one of them may still be inside submit. */
 TRIB_EXPORT void trib_producer_leave(struct trib_producer *producer);
 
 TRIB_C_END

@@ -246,9 +246,8 @@ static void begin_round(struct trib_session *session, const struct trib_session_
     uint64_t time_ns;
 
     session->horizon_ns = trib_session_now_ns();
-    if (!session->stopped)
-        atomic_store_explicit(&session->file.header->heartbeat_ns, session->horizon_ns, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    /* An exchange, because it keeps the clock's reading before those of owners and tails. */
+    atomic_exchange(&session->file.header->heartbeat_ns, session->stopped ? 0 : session->horizon_ns);
     survey(session);
     for (uint32_t i = 0; i < session->active_count; i++) {
         struct source *source = &session->sources[session->active[i]];

@@ -2,7 +2,8 @@
 /* Text of blkparse in its default format (blkparse(1), "OUTPUT DESCRIPTION AND FORMATTING"):
  *   maj,min cpu sequence seconds.nanoseconds pid action rwbs sector + sectors [process]
  * One action counts (option action): D, what the driver was given, unless the trace has only
- * others. RWBS: R, W or D (discard) first, after an F for a flush in front; N moves no data.
+ * others. RWBS: R, W or D (discard) first, after an F for a flush in front; N moves no data, nor
+ * does a flush of nothing, "FWS [process]" or "FWS 0 + 0".
  * From the per-CPU summary on nothing is read. A volume is maj,min. */
 #include <ctype.h>
 #include <string.h>
@@ -42,6 +43,8 @@ static enum trib_import_verdict blkparse_line(const struct trib_import_settings 
     enum trib_import_verdict verdict = kind_of(field[6], &out->kind);
     if (verdict != TRIB_IMPORT_REQUEST)
         return verdict;
+    if (field[6][0] == 'F' && (fields == 7 || field[7][0] == '['))
+        return TRIB_IMPORT_NOTHING;
     if (fields < 10 || strcmp(field[8], "+") ||
         !trib_field_number(field[7], TRIB_SECTOR_BYTES, &sector) ||
         !trib_field_number(field[9], TRIB_SECTOR_BYTES, &sectors))
@@ -54,6 +57,7 @@ static enum trib_import_verdict blkparse_line(const struct trib_import_settings 
 const struct trib_import_format trib_import_blkparse = {
     .name = "blkparse",
     .summary = "text of blktrace and blkparse",
+    .ignores = "Input file ", /* "sda.blktrace.0 added": blkparse -i says so on the same stream */
     .line = blkparse_line,
     .guessable = true,
 };

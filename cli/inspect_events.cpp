@@ -2,6 +2,8 @@
 // `trib inspect --events`: each item of a trace on a line, for people or as JSON lines.
 #include <fmt/format.h>
 
+#include <tributary/page.h>
+
 #include "inspect.h"
 #include "json.h"
 #include "trace_file.h"
@@ -25,6 +27,10 @@ std::string event_text(const trib_event &event) {
     text += fmt::format(" by {:016x} {}", event.who.signature, file_kind_name(event.who.file_kind));
     if (event.who.write_hint != TRIB_HINT_NOT_SET)
         text += fmt::format(" {}", write_hint_name(event.who.write_hint));
+    if (trib_page_is(&event.who))
+        text += fmt::format(" {} page, 2^{} modifications",
+                            trib_page_class_name(trib_page_class_of(&event.who)),
+                            trib_page_logarithm_of(&event.who));
     if (event.who.level != TRIB_LEVEL_UNKNOWN)
         text += fmt::format(" L{}", event.who.level);
     if (event.stream != TRIB_STREAM_UNDECIDED)

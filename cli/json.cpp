@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include <tributary/page.h>
+
 #include "failure.h"
 
 namespace cli {
@@ -73,6 +75,10 @@ Json json_of(const trib_context &who) {
                  {"write_hint", write_hint_name(who.write_hint)}};
     json["io_activity"] =
         who.io_activity == TRIB_ACTIVITY_UNKNOWN ? Json(nullptr) : Json(who.io_activity);
+    if (trib_page_is(&who)) {
+        json["page_class"] = trib_page_class_name(trib_page_class_of(&who));
+        json["page_modifications_log2"] = trib_page_logarithm_of(&who);
+    }
     json["level"] = who.level == TRIB_LEVEL_UNKNOWN ? Json(nullptr) : Json(who.level);
     json["column_family"] =
         who.column_family ? Json(fmt::format("{:#06x}", who.column_family)) : Json(nullptr);

@@ -16,7 +16,7 @@ static const uint8_t prologue[TRIB_PROLOGUE_BYTES] = {
 #define JUMP_BYTES 5u
 #define TOP_BYTE   0x55u /* of the jump's distance: push %rbp */
 
-bool trib_code_patch_fits(const uint8_t *function) {
+bool trib_code_hook_fits(const uint8_t *function) {
 #ifdef __x86_64__
     return (uintptr_t)function % sizeof(uint64_t) == 0 && memcmp(function, prologue, sizeof prologue) == 0;
 #else
@@ -89,11 +89,11 @@ static int store(uint8_t *function, uint64_t word, size_t page) {
     return 0;
 }
 
-int trib_code_patch(struct trib_code_patch *patch, uint8_t *function, trib_code_hook *hook) {
+int trib_code_hook_put(struct trib_code_patch *patch, uint8_t *function, trib_code_hook *hook) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint64_t original;
 
-    if (!trib_code_patch_fits(function))
+    if (!trib_code_hook_fits(function))
         return -ENOTSUP;
     uint8_t *stub = map_stub((uintptr_t)function, page);
     if (!stub)
@@ -109,7 +109,7 @@ int trib_code_patch(struct trib_code_patch *patch, uint8_t *function, trib_code_
     return 0;
 }
 
-void trib_code_unpatch(struct trib_code_patch *patch) {
+void trib_code_hook_remove(struct trib_code_patch *patch) {
     if (patch->function)
         (void)store(patch->function, patch->original, (size_t)sysconf(_SC_PAGESIZE));
     patch->function = NULL;

@@ -14,6 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tributary/error.h>
+
+TRIB_C_BEGIN
+
 #define TRIB_PROLOGUE_BYTES 8u
 
 struct trib_code_patch {
@@ -25,12 +29,13 @@ struct trib_code_patch {
 /* `first` is the function's first argument; `frame` suits trib_signature_capture and begins with the function's caller. */
 typedef void trib_code_hook(void *first, void *frame);
 
-bool trib_code_patch_fits(const uint8_t *function);
+bool trib_code_hook_fits(const uint8_t *function);
 
 /* 0; -ENOTSUP (another beginning, or not x86-64), -ENOMEM (no room at that distance), -EACCES (code may not change). */
-int trib_code_patch(struct trib_code_patch *patch, uint8_t *function, trib_code_hook *hook);
+int trib_code_hook_put(struct trib_code_patch *patch, uint8_t *function, trib_code_hook *hook);
 
 /* Restores the function. The stub stays: a thread may be in it. */
-void trib_code_unpatch(struct trib_code_patch *patch);
+void trib_code_hook_remove(struct trib_code_patch *patch);
 
+TRIB_C_END
 #endif

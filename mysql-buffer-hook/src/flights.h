@@ -8,7 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tributary/error.h>
+
 #include "page_table.h"
+
+TRIB_C_BEGIN
 
 struct trib_flight {
     struct trib_page_note note; /* signature 0: nobody noted the page */
@@ -22,4 +26,5 @@ void trib_flight_begin(const void *frame, const struct trib_flight *flight);
  * nobody ever announced one. */
 bool trib_flight_end(const void *frame, struct trib_flight *out);
 
+TRIB_C_END
 #endif

@@ -39,7 +39,7 @@ void trib_front_start(void) {
     adapter = adapter_for(trib_server()->kind);
     if (!adapter)
         return;
-    const char *why = trib_buffer_options()->front ? adapter->refuses(trib_server()) : "switched off by front=off";
+    const char *why = trib_buffer_settings()->front ? adapter->refuses(trib_server()) : "switched off by front=off";
     if (why) {
         refuse(why);
         atomic_store(&state, OFF);

@@ -115,7 +115,7 @@ static const char *refuses(const struct trib_server *server) {
 
     if (!code)
         return "this server does not export mtr_t::commit";
-    if (!trib_code_patch_fits(code))
+    if (!trib_code_hook_fits(code))
         return "mtr_t::commit begins with unknown code";
     if (!mentions(code, MTR_MODIFICATIONS, NULL) || !mentions(code, MTR_RECORDS, NULL) ||
         !mentions(code, MTR_LOG_MODE, NULL) || !mentions(code, MTR_STATE, &committing))
@@ -124,11 +124,11 @@ static const char *refuses(const struct trib_server *server) {
 }
 
 static int hook(const struct trib_server *server) {
-    return trib_code_patch(&patch, server->mtr_commit, on_commit);
+    return trib_code_hook_put(&patch, server->mtr_commit, on_commit);
 }
 
 static void unhook(void) {
-    trib_code_unpatch(&patch);
+    trib_code_hook_remove(&patch);
 }
 
 const struct trib_front trib_front_mysql = {

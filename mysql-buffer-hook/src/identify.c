@@ -44,6 +44,7 @@ struct place {
     uint64_t file, offset_bytes;
     const uint8_t *bytes;
     uint64_t length_bytes; /* readable */
+    bool temporary; /* of a file that may be anybody's (sorting): what is no page there is no copy of one */
 };
 
 static enum sort sort_of(const struct place *at, uint32_t page_bytes, struct trib_page_header *header, uint32_t *bytes) {
@@ -56,11 +57,11 @@ static enum sort sort_of(const struct place *at, uint32_t page_bytes, struct tri
         return UNKNOWN;
     uint32_t here = trib_page_bytes_at(header->page, at->offset_bytes, page_bytes);
     /* The system tablespace has whole pages only, and MariaDB's doublewrite buffer. */
-    if (!here || (header->space == 0 && header->page && here != page_bytes) ||
-        !trib_space_matches(at->file, header->space, header->page == 0))
-        return COPY;
-    *bytes = here;
-    return PAGE;
+    bool fits = here && (header->space != 0 || header->page == 0 || here == page_bytes) &&
+                trib_space_matches(at->file, header->space, header->page == 0);
+    if (fits)
+        *bytes = here;
+    return fits ? PAGE : at->temporary ? UNKNOWN : COPY;
 }
 
 static void step(struct place *at, uint64_t bytes) {
@@ -129,7 +130,8 @@ static void identify_page(const struct trib_page_header *header, struct trib_con
 static uint64_t identify_innodb(const struct trib_shim_write *write, struct trib_context *who) {
     uint32_t page_bytes = trib_server_page_bytes(), bytes;
     uint64_t readable = write->parts[0].iov_len < write->length_bytes ? write->parts[0].iov_len : write->length_bytes;
-    struct place at = {write->file, write->offset_bytes, write->parts[0].iov_base, readable};
+    struct place at = {write->file, write->offset_bytes, write->parts[0].iov_base, readable,
+                       write->file_kind == TRIB_FILE_TEMP};
     struct trib_page_header header;
     enum sort sort = sort_of(&at, page_bytes, &header, &bytes);
 
@@ -147,9 +149,8 @@ static uint64_t identify_innodb(const struct trib_shim_write *write, struct trib
         add(&counts.copies);
         break;
     case UNKNOWN:
-        describe(who, TRIB_PAGE_UNKNOWN, NULL);
         add(&counts.unknown);
-        break;
+        return trib_shim_identify_native(write, who);
     }
     return extent_of(at, sort, page_bytes, bytes);
 }

@@ -7,7 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tributary/error.h>
+
 #include "shim.h"
+
+TRIB_C_BEGIN
 
 /* Pages carry InnoDB's headers. Set for a recognised server, and by trib_buffer_attach("innodb"). */
 void trib_identify_innodb(bool yes);
@@ -18,8 +22,9 @@ struct trib_identify_counts {
     uint64_t pages, noted; /* of the pool: written where they belong */
     uint64_t allocated;    /* zeros */
     uint64_t copies;       /* doublewrite, within a data file */
-    uint64_t unknown;      /* in a data file, and no page */
+    uint64_t unknown;      /* in a data or temporary file, and no page */
 };
 void trib_identify_count(struct trib_identify_counts *out);
 
+TRIB_C_END
 #endif

@@ -34,7 +34,7 @@ __attribute__((constructor)) static void load(void) {
 __attribute__((destructor)) static void unload(void) {
     char text[512];
 
-    if (!trib_buffer_options()->report || trib_server()->kind == TRIB_SERVER_NONE)
+    if (!trib_buffer_settings()->report || trib_server()->kind == TRIB_SERVER_NONE)
         return;
     (void)trib_buffer_status(text, sizeof text);
     fprintf(stderr, "tributary: %s\n", text);

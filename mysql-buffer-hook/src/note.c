@@ -33,7 +33,7 @@ static _Atomic(uint32_t) timed[CLASSES]; /* by eighths of an octave of nanosecon
 /* ---- the table ---- */
 
 int trib_note_open(size_t frames, bool shared) {
-    const struct trib_buffer_options *options = trib_buffer_options();
+    const struct trib_buffer_options *options = trib_buffer_settings();
     int rc = 0;
 
     pthread_mutex_lock(&opening);
@@ -75,7 +75,7 @@ static uint64_t with_tag(uint64_t signature, uint64_t tag) {
 
 uint64_t trib_note_signature(void *frame) {
     uint64_t signature =
-        mine.adopted ? mine.adopted : trib_signature_capture(frame, trib_buffer_options()->depth);
+        mine.adopted ? mine.adopted : trib_signature_capture(frame, trib_buffer_settings()->depth);
 
     return __builtin_expect(mine.tag != 0, 0) ? with_tag(signature, mine.tag) : signature;
 }
@@ -126,7 +126,7 @@ static double quantile(double share) {
     return 0;
 }
 
-void trib_note_cost(struct trib_note_cost *out) {
+void trib_note_measure(struct trib_note_cost *out) {
     *out = (struct trib_note_cost){.batches = atomic_load(&batches_total),
                                    .pages = atomic_load(&pages_total),
                                    .median_ns = quantile(0.5),

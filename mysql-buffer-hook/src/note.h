@@ -8,7 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tributary/error.h>
+
 #include "page_table.h"
+
+TRIB_C_BEGIN
 
 #define TRIB_NOTE_BATCH_MAX 32 /* pages that one walk of the stack serves; more begin another batch */
 
@@ -34,6 +38,7 @@ struct trib_note_cost {
     uint64_t batches, pages;
     double median_ns, p99_ns; /* of the timed ones; 0 without */
 };
-void trib_note_cost(struct trib_note_cost *out);
+void trib_note_measure(struct trib_note_cost *out);
 
+TRIB_C_END
 #endif

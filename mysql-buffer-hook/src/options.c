@@ -85,7 +85,7 @@ static void read_environment(void) {
         fprintf(stderr, "tributary: TRIBUTARY_BUFFER: %s; the defaults hold\n", problem);
 }
 
-const struct trib_buffer_options *trib_buffer_options(void) {
+const struct trib_buffer_options *trib_buffer_settings(void) {
     pthread_once(&once, read_environment);
     return &chosen;
 }

@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tributary/error.h>
+
+TRIB_C_BEGIN
+
 struct trib_buffer_options {
     uint32_t frames;     /* pages that may be dirty; 0 = ask the server, else 2^18 */
     uint32_t page_bytes; /* innodb_page_size, where the server does not export it */
@@ -16,9 +20,10 @@ struct trib_buffer_options {
 };
 
 /* Read once, by the first caller. */
-const struct trib_buffer_options *trib_buffer_options(void);
+const struct trib_buffer_options *trib_buffer_settings(void);
 
 /* For tests: parses `text` into *out, which holds the defaults. False: `problem` says why. */
 bool trib_buffer_options_parse(const char *text, struct trib_buffer_options *out, char problem[160]);
 
+TRIB_C_END
 #endif

@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tributary/error.h>
+
+TRIB_C_BEGIN
+
 #define TRIB_PAGE_HEADER_BYTES 74u   /* up to and with the index id */
 #define TRIB_PAGE_BYTES_MIN    1024u /* ROW_FORMAT=COMPRESSED, KEY_BLOCK_SIZE=1 */
 #define TRIB_PAGE_BYTES_MAX    65536u
@@ -41,4 +45,5 @@ uint32_t trib_page_bytes_at(uint32_t page, uint64_t offset_bytes, uint32_t page_
 /* 16-bit hash of the space and index, never 0. */
 uint16_t trib_page_owner(const struct trib_page_header *header);
 
+TRIB_C_END
 #endif

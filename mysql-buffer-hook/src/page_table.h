@@ -9,10 +9,15 @@
 #ifndef TRIB_BUFFER_PAGE_TABLE_H
 #define TRIB_BUFFER_PAGE_TABLE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <tributary/error.h>
+
+#include "atomic.h"
+
+TRIB_C_BEGIN
 
 #define TRIB_PAGE_WAYS 6
 
@@ -20,17 +25,19 @@
 struct trib_page_set {
     uint64_t key[TRIB_PAGE_WAYS]; /* 0 = free */
     uint16_t modifications[TRIB_PAGE_WAYS]; /* saturates */
-    _Atomic(uint32_t) lock;
+    TRIB_ATOMIC(uint32_t) lock;
     uint64_t signature[TRIB_PAGE_WAYS];
     uint16_t votes[TRIB_PAGE_WAYS]; /* by how many modifications `signature` leads; saturates */
     uint16_t hand; /* the way that makes room next */
 };
+#ifndef __cplusplus
 _Static_assert(sizeof(struct trib_page_set) == 128, "two cache lines");
+#endif
 
 struct trib_page_table {
     struct trib_page_set *sets;
     uint32_t count; /* of sets */
-    _Atomic(uint64_t) evicted, contended;
+    TRIB_ATOMIC(uint64_t) evicted, contended;
 };
 
 struct trib_page_note {
@@ -74,4 +81,5 @@ void trib_page_table_put(struct trib_page_table *table, uint64_t key, const stru
 /* Pages [first, first + count) of a file; count 0 = all of them. */
 void trib_page_table_forget(struct trib_page_table *table, uint32_t file, uint32_t first, uint64_t count);
 
+TRIB_C_END
 #endif

@@ -17,6 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tributary/error.h>
+
+TRIB_C_BEGIN
+
 /* Between the blocks of one mini-transaction. Zeroed before the first. */
 struct trib_redo_cursor {
     uint32_t skip_bytes; /* of the next block belong to a record that began before */
@@ -33,4 +37,5 @@ struct trib_redo_page {
 int trib_redo_read(struct trib_redo_cursor *cursor, const uint8_t *block, size_t length_bytes,
                    struct trib_redo_page *pages, int capacity);
 
+TRIB_C_END
 #endif

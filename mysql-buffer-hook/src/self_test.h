@@ -8,9 +8,14 @@
 #ifndef TRIB_BUFFER_SELF_TEST_H
 #define TRIB_BUFFER_SELF_TEST_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <tributary/error.h>
+
+#include "atomic.h"
+
+TRIB_C_BEGIN
 
 #define TRIB_SELF_TEST_FLUSHES 1000u
 #define TRIB_SELF_TEST_PERCENT 90u
@@ -23,14 +28,15 @@ enum trib_verdict {
 };
 
 struct trib_self_test {
-    _Atomic(uint64_t) base_lsn; /* 0 = no noted page was flushed yet */
-    _Atomic(uint32_t) before; /* flushes until then */
-    _Atomic(uint32_t) flushed, noted; /* above base_lsn */
-    _Atomic(int) verdict;
+    TRIB_ATOMIC(uint64_t) base_lsn; /* 0 = no noted page was flushed yet */
+    TRIB_ATOMIC(uint32_t) before; /* flushes until then */
+    TRIB_ATOMIC(uint32_t) flushed, noted; /* above base_lsn */
+    TRIB_ATOMIC(int) verdict;
 };
 
 /* A page of the pool with this LSN (0: of a temporary table, tells nothing) is written; `frames` is how many there are at
  * most. The verdict is given once, to one caller; everyone else gets TRIB_VERDICT_OPEN. */
 enum trib_verdict trib_self_test_flush(struct trib_self_test *test, uint64_t lsn, bool noted, uint64_t frames);
 
+TRIB_C_END
 #endif

@@ -29,7 +29,7 @@ uint32_t trib_server_page_bytes(void) {
 
     if (exported && *exported >= 4096 && *exported <= TRIB_PAGE_BYTES_MAX)
         return (uint32_t)*exported;
-    return trib_buffer_options()->page_bytes;
+    return trib_buffer_settings()->page_bytes;
 }
 
 size_t trib_server_frames(void) {

@@ -24,7 +24,7 @@ int trib_buffer_status(char *text, size_t capacity) {
     char front[160];
 
     trib_identify_count(&counts);
-    trib_note_cost(&cost);
+    trib_note_measure(&cost);
     trib_front_describe(front, sizeof front);
     return snprintf(text, capacity,
                     "pages=%llu noted=%.2f%% copies=%llu allocated=%llu unknown=%llu batches=%llu notes=%llu "

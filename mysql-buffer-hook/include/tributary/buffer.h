@@ -66,7 +66,7 @@ static inline const struct trib_buffer_api *trib_buffer_ask(void) {
     return api;
 }
 
-static inline const struct trib_buffer_api *trib_buffer_api(void) {
+static inline const struct trib_buffer_api *trib_buffer_library(void) {
     const struct trib_buffer_api *api = __atomic_load_n(&trib_buffer_found, __ATOMIC_RELAXED);
     return __builtin_expect(api == TRIB_BUFFER_UNASKED, 0) ? trib_buffer_ask() : api;
 }
@@ -78,7 +78,7 @@ static inline void trib_buffer_look_again(void) {
 
 #define TRIB_BUFFER_CALL(call)                                                                                         \
     do {                                                                                                               \
-        const struct trib_buffer_api *api = trib_buffer_api();                                                         \
+        const struct trib_buffer_api *api = trib_buffer_library();                                                         \
         if (__builtin_expect(api != NULL, 0))                                                                          \
             api->call;                                                                                                 \
     } while (0)
@@ -87,7 +87,7 @@ static inline void trib_buffer_look_again(void) {
  * InnoDB's headers, so that they need no flush(). 0; -1 without the library or its memory. Optional, but without it the
  * table is not shared with processes forked later, and sized by guess. */
 static inline int trib_buffer_attach(const char *engine, size_t page_bytes, size_t frames) {
-    const struct trib_buffer_api *api = trib_buffer_api();
+    const struct trib_buffer_api *api = trib_buffer_library();
     return api ? api->attach(engine, page_bytes, frames) : -1;
 }
 
@@ -115,14 +115,14 @@ static inline void trib_buffer_forget(uint64_t file, uint64_t first, uint64_t co
 /* What else tells this thread's modifications apart from now on (statement kind, plan, tenant); 0 = nothing. Returns what
  * it was. Optional. */
 static inline uint64_t trib_buffer_tag(uint64_t tag) {
-    const struct trib_buffer_api *api = trib_buffer_api();
+    const struct trib_buffer_api *api = trib_buffer_library();
     return api ? api->tag(tag) : 0;
 }
 
 /* For work handed to another thread: capture() where it is accepted, adopt() in the worker before it dirties pages, and
  * adopt(0) after. Optional. */
 static inline uint64_t trib_buffer_capture(void) {
-    const struct trib_buffer_api *api = trib_buffer_api();
+    const struct trib_buffer_api *api = trib_buffer_library();
     return api ? api->capture() : 0;
 }
 static inline void trib_buffer_adopt(uint64_t signature) {

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for the shim where only the write-buffer hook is tested.
+#include "support/buffer_hook.hpp"
+
+uint64_t trib_shim_identify_native(const trib_shim_write *write, trib_context *who) {
+    who->signature = trib_test::kNativeSignature;
+    return write->length_bytes;
+}

@@ -5,8 +5,8 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "calls.h"
@@ -98,13 +98,12 @@ _Static_assert(SYS_vfork == 58, "the number above");
 
 static bool exiting; /* exit() is past the destructors */
 
-/* In place of libc's _exit. exit() comes here when everything else is done, stdio's last flush included. Called by the
- * program itself, perhaps in a signal handler, nothing may be closed; the recorder gets time for a last look. */
+/* In place of libc's _exit. exit() comes here when everything else is done, stdio's last flush included. */
 __attribute__((noreturn)) static void leave(int code) {
     if (exiting)
         trib_sink_stop();
-    else if (trib_sink_is_pipeline() && !trib_in_vfork)
-        nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL); /* two polls of the maintenance thread, and a bit */
+    else if (!trib_in_vfork)
+        trib_sink_settle();
     for (;;)
         trib_syscall(SYS_exit_group, code);
 }
@@ -114,9 +113,13 @@ __attribute__((constructor)) static void start(void) {
 
     trib_sink_start();
     if (trib_sink_wanted()) {
-        trib_entry_patch();
-        if (trib_sink_is_pipeline())
+        int rc = trib_entry_patch();
+        if (trib_sink_is_pipeline()) {
             trib_entry_patch_exit(leave);
+            if (rc) /* a session has too many processes to say it in each */
+                fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
+                        strerror(-rc));
+        }
         pthread_atfork(trib_descriptors_shared, NULL, in_child);
     }
     errno = kept;

@@ -17,6 +17,7 @@
 
 #include "raw.h"
 
+#define SETTLE_NS  40000000l /* two polls of the maintenance thread, and a bit */
 #define WAIT_TURNS 10000u /* of 100 us and a bit */
 
 enum mode { UNREAD, OFF, SESSION, PIPELINE };
@@ -174,6 +175,13 @@ uint16_t trib_sink_place(const struct trib_context *who) {
     if (!trib_sink_wanted() || !is_open())
         return 0;
     return producer ? trib_producer_place(producer, who) : trib_pipeline_place(pipeline, who);
+}
+
+void trib_sink_settle(void) {
+    struct timespec pause = {.tv_nsec = SETTLE_NS};
+
+    if (pipeline && own && atomic_load(&own->progress) == OPEN)
+        trib_syscall(SYS_nanosleep, &pause, NULL);
 }
 
 void trib_sink_stop(void) {

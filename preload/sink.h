@@ -33,6 +33,10 @@ uint16_t trib_sink_place(const struct trib_context *who);
 /* Reads the environment; before main, or by the first interposed call if that comes earlier. */
 void trib_sink_start(void);
 
+/* The process ends here and now, perhaps in a signal handler: nothing may be closed, but the pipeline's thread gets time
+ * for a last look. */
+void trib_sink_settle(void);
+
 /* At the end of the process: drains and closes a pipeline. A session's ring is emptied by its recorder. */
 void trib_sink_stop(void);
 

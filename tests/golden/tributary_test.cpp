@@ -2,7 +2,9 @@
 // The rules of `tributary` by hand: what a context believes, which class that is, when a block's past counts.
 #include "support/policy.hpp"
 
+#include <cmath>
 #include <memory>
+#include <random>
 
 #include "policy/tributary_contexts.h"
 
@@ -30,7 +32,7 @@ struct Contexts {
         write.who = context(signature, TRIB_FILE_UNKNOWN, hint);
         write.lba = lba;
         write.block_clock = clock;
-        return trib_contexts_write(contexts, &write);
+        return trib_contexts_write(contexts, &write).leaf;
     }
     double lifetime(uint32_t node, uint64_t clock) const {
         return trib_contexts_lifetime(contexts, node, clock);
@@ -77,38 +79,102 @@ TEST_CASE("tributary: a context leans on its parent until it has seen as many de
     REQUIRE(c.lifetime(longer, 100) == Approx((100 + 2 * 55) / 3.0));
 }
 
-TEST_CASE("tributary: a block's past is the mean logarithm of its intervals") {
+TEST_CASE("tributary: a block's past is the mean age at which it was overwritten") {
     Contexts c(TRIB_REFINE_HISTORY);
+    auto past = [&] { return trib_past_mean(&c.contexts->blocks[3]); };
     const uint32_t first = c.write(7, 3, 0);
-    REQUIRE(c.contexts->blocks[3].interval == 0);
-    const uint32_t second = c.write(7, 3, 16); // log2 16 = 4 octaves: 1 + 32 eighths
-    REQUIRE(c.contexts->blocks[3].interval == 33);
-    REQUIRE(second != first);
-    c.write(7, 3, 16 + 64); // 6 octaves: 49; the mean of both
-    REQUIRE(c.contexts->blocks[3].interval == 41);
-    c.write(7, 3, 80 + 256); // 8 octaves: 65; from now on half of the newest
-    REQUIRE(c.contexts->blocks[3].interval == 53);
+    REQUIRE(past() == 0);
+    const uint32_t second = c.write(7, 3, 16);
+    REQUIRE(past() == 16);
+    REQUIRE(second != first); // another context, of the same path
+    REQUIRE(trib_contexts_path(c.contexts, second) == trib_contexts_path(c.contexts, first));
+    c.write(7, 3, 16 + 64);
+    REQUIRE(past() == 40); // the mean of both
+    c.write(7, 3, 80 + 256);
+    REQUIRE(past() == 148); // from now on half of the newest
     trib_contexts_kill(c.contexts, 3, 400);
     c.write(7, 3, 500); // a trimmed block has no past
-    REQUIRE(c.contexts->blocks[3].interval == 0);
-    REQUIRE(c.contexts->blocks[3].writes == 1);
+    REQUIRE(past() == 0);
+    REQUIRE(trib_past_overwrites(&c.contexts->blocks[3]) == 0);
+}
+
+TEST_CASE("tributary: a mean age is kept to 0.4 %, up to the largest that a block can have") {
+    for (double age = 1; age < 4294967295.0; age *= 1.37) {
+        trib_block_past block{};
+        trib_past_note(&block, uint64_t(age), 0.125);
+        REQUIRE(trib_past_mean(&block) == Approx(std::floor(age)).epsilon(0.004));
+    }
+    trib_block_past block{};
+    for (int i = 0; i < 100; i++)
+        trib_past_note(&block, 1000, 0.125);
+    REQUIRE(trib_past_overwrites(&block) == 15);
+    for (int i = 0; i < 40; i++) // rounding does not hold the mean back
+        trib_past_note(&block, 100, 0.125);
+    REQUIRE(trib_past_mean(&block) == Approx(100).epsilon(0.05));
+}
+
+TEST_CASE("tributary: a region's past is that of its 64 blocks together") {
+    Contexts c;
+    for (uint64_t block = 0; block < 8; block++)
+        c.write(7, block, block);
+    REQUIRE(c.contexts->regions[0].mean == 0);
+    for (uint64_t block = 0; block < 8; block++)
+        c.write(7, block, 100 + block);
+    REQUIRE(c.contexts->regions[0].mean == 100);
+    REQUIRE(c.contexts->regions[1].mean == 0);
+    c.write(7, 0, 120); // age 20; the ninth: (8 * 100 + 20) / 9
+    REQUIRE(c.contexts->regions[0].mean == Approx(820.0 / 9));
+}
+
+TEST_CASE("tributary: a path follows the past that explains its lifetimes") {
+    const bool by_block = GENERATE(true, false);
+    CAPTURE(by_block);
+    Contexts c(TRIB_REFINE_BLOCKS | TRIB_REFINE_REGIONS);
+    uint32_t node = 0;
+    // Lifetimes of about 8 and 512. Either a block's are its own, and neighbours differ; or 64 neighbours share one,
+    // which now and then changes, so that what a block saw last is out of date.
+    std::mt19937 random(3);
+    uint64_t clock = 0;
+    for (int round = 0; round < 400; round++) {
+        const bool swapped = !by_block && round / 16 % 2;
+        for (uint64_t block = 0; block < 128; block++) {
+            const bool hot = by_block ? block % 2 : (block / 64 == 0) != swapped;
+            if (hot || random() % 64 == 0)
+                node = c.write(7, block, clock += 1);
+        }
+        trib_contexts_look(c.contexts, clock);
+    }
+    REQUIRE(c.contexts->node[node].prophet == (by_block ? TRIB_BY_BLOCK : TRIB_BY_REGION));
+}
+
+TEST_CASE("tributary: a past that says nothing is not followed") {
+    Contexts c(TRIB_REFINE_BLOCKS | TRIB_REFINE_REGIONS);
+    uint32_t node = 0;
+    std::mt19937 random(4);
+    for (uint64_t clock = 0; clock < 50000; clock++) {
+        node = c.write(7, random() % 1000, clock);
+        if (clock % 1000 == 0)
+            trib_contexts_look(c.contexts, clock);
+    }
+    REQUIRE(c.contexts->node[node].prophet == TRIB_BY_CONTEXT);
+    REQUIRE(c.contexts->node[node].overwrites > 100); // there was evidence
 }
 
 TEST_CASE("tributary: what is not used any more is forgotten, and its room is given again") {
     Contexts c;
     const uint32_t node = c.write(7, 0, 0);
     for (int i = 0; i < 20; i++)
-        trib_contexts_age(c.contexts);
+        trib_contexts_look(c.contexts, 0);
     REQUIRE(c.contexts->node[node].key != 0); // its block is alive
     trib_contexts_kill(c.contexts, 0, 10);
     for (int i = 0; i < 20; i++)
-        trib_contexts_age(c.contexts);
+        trib_contexts_look(c.contexts, 0);
     REQUIRE(c.contexts->node[node].key == 0);
     for (uint64_t signature = 1; signature < 3 * TRIB_CONTEXTS_MAX; signature++) {
         c.write(signature, 1, signature);
         if (signature % 1000 == 0)
             for (int i = 0; i < 10; i++)
-                trib_contexts_age(c.contexts);
+                trib_contexts_look(c.contexts, 0);
     }
     REQUIRE(c.contexts->refused == 0);
 }

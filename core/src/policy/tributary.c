@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paper       Ours. From the papers: lifetime per call path (FAST'19), the last interval of a block as a predictor
- *             (SepBIT, FAST'22; AutoStream, SYSTOR'17), grouping by death time (EuroSys'17), miniature
- *             simulation (ATC'17).
- * Idea        1. A tree of contexts, call path first, refined by what the engine says, the tenant and what the
- *                overwritten block went through (tributary_contexts.h): in-place data are told apart by their
- *                blocks' past, append-only data by who writes. A child counts only as far as it has evidence.
- *             2. Streams are classes of the logarithm of the expected lifetime, of fixed bounds, so that a label
- *                means the same for ever and no re-clustering mixes data.
- *             3. How fine the classes should be, or whether to separate at all, depends on the drive: its spare
- *                area, open superblocks, victims, where survivors go. Several plans are rehearsed on miniatures of
- *                the drive (tributary_rehearsal.h); the one that copies least places the writes.
+/* Paper       Ours. From the papers: lifetime per call path (FAST'19), the past of a block or a
+ * region as a predictor (SepBIT, FAST'22; AutoStream, SYSTOR'17), grouping by death time
+ * (EuroSys'17), miniature simulation (ATC'17). Idea        1. A tree of contexts, call path first,
+ * refined by what the engine says, the tenant and what the overwritten block went through
+ * (tributary_contexts.h): append-only data are told apart by who writes. A child counts only as far
+ * as it has evidence.
+ *             2. Data written in place are told apart by the mean age at which their block, or its
+ * region, was overwritten (tributary_past.h); each call path follows what explains most of its
+ * lifetimes.
+ *             3. Streams are classes of the logarithm of the expected lifetime, of fixed bounds, so
+ * that a label means the same for ever and no re-clustering mixes data.
+ *             4. How fine the classes should be, or whether to separate at all, depends on the
+ * drive: its spare area, open superblocks, victims, where survivors go. Several plans are rehearsed
+ * on miniatures of the drive (tributary_rehearsal.h); the one that copies least places the writes.
  * Uses        Block addresses, trims; call paths and whatever the context says, if it says it.
  * Constants   All ours (docs/policies.md has the ablation).
- * Cost        place: one block's record, one to four look-ups in a hash table, and for one block in `scale` five
- *             writes to miniatures. Look: O(contexts) per 1 % of the capacity. Memory: 8 bytes per block, the
- *             miniatures' 9 bytes per block * 5 / scale, 600 KiB of contexts. */
+ * Cost        place: one block's record, its region's, one to four look-ups in a hash table, and
+ * for one block in `scale` seven writes to miniatures. Look: O(contexts) per 1 % of the capacity.
+ * Memory: 8 bytes per block, 16 per region of 64, the miniatures' 9 bytes per block * 7 / scale, 1
+ * MiB of contexts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,15 +36,16 @@ struct settings {
 
 #define FIELD(name) offsetof(struct settings, name)
 enum { PLAN_FINE = 0, PLAN_NONE = TRIB_PLANS - 1, PLAN_REHEARSED = TRIB_PLANS };
+enum { ANY_PROPHET = TRIB_PROPHETS }; /* the one that the context follows */
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "plan", .fallback = "rehearsed", .type = TRIB_OPTION_ENUM, .offset = FIELD(plan),
-     .choices = "fine|coarse|hot|paths|none|rehearsed",
+     .choices = "fine|coarse|hot|paths|blocks|regions|none|rehearsed",
      .help = "how to group; rehearsed: whichever copies least on a miniature of the drive"},
-    {.key = "refine", .fallback = "salts+tenant+history", .type = TRIB_OPTION_FLAGS,
-     .offset = FIELD(refine), .choices = "salts|tenant|history",
-     .help = "what tells contexts of one call path apart"},
+    {.key = "refine", .fallback = "salts+tenant+history+blocks+regions", .type = TRIB_OPTION_FLAGS,
+     .offset = FIELD(refine), .choices = "salts|tenant|history|blocks|regions",
+     .help = "what tells data of one call path apart"},
     {.key = "interval", .fallback = "1", .type = TRIB_OPTION_PERCENT,
      .offset = FIELD(interval_percent), .minimum = 0.01, .maximum = 1000,
      .help = "of the capacity written between two looks"},
@@ -49,7 +54,7 @@ static const struct trib_option_spec options[] = {
      .help = "of the capacity written until what was learned weighs half"},
     {.key = "average", .fallback = "0.125", .type = TRIB_OPTION_DOUBLE,
      .offset = FIELD(history_average), .minimum = 0.01, .maximum = 1,
-     .help = "weight of the newest interval in a block's mean"},
+     .help = "weight of the newest age in a block's mean"},
     {.key = "admit", .fallback = "64", .type = TRIB_OPTION_U32, .offset = FIELD(admit),
      .minimum = 1, .maximum = 1u << 20, .help = "deaths that outweigh the parent context"},
     {.key = "censored", .fallback = "on", .type = TRIB_OPTION_BOOL, .offset = FIELD(censored),
@@ -58,21 +63,26 @@ static const struct trib_option_spec options[] = {
 };
 /* clang-format on */
 
-/* Stream 0 takes lifetimes above `longest` capacities and what is unknown; each next stream the next `octaves` octaves
- * below; the last one all the rest. */
+/* Stream 0 takes lifetimes above `longest` capacities and what is unknown; each next stream the
+ * next `octaves` octaves below; the last one all the rest. */
 struct plan {
     double longest, octaves;
-    bool by_path; /* the overwritten block's past does not count */
+    int prophet; /* enum trib_prophet or ANY_PROPHET */
     bool together;
 };
+/* clang-format off */
 static const struct plan plans[TRIB_PLANS] = {
-    {.longest = 4, .octaves = 1},                  /* fine */
-    {.longest = 4, .octaves = 2},                  /* coarse: half as many open superblocks */
-    {.longest = 0.1, .octaves = 1},                /* hot: only what dies young leaves the rest */
-    {.longest = 4, .octaves = 1, .by_path = true}, /* paths */
-    {.together = true},                            /* none */
+    {.longest = 4, .octaves = 1, .prophet = ANY_PROPHET},     /* fine */
+    {.longest = 4, .octaves = 2, .prophet = ANY_PROPHET},     /* coarse: fewer superblocks open */
+    {.longest = 0.1, .octaves = 1, .prophet = ANY_PROPHET},   /* hot: what dies young leaves the rest */
+    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_PATH},    /* paths */
+    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_BLOCK},   /* blocks */
+    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_REGION},  /* regions */
+    {.together = true},                                       /* none */
 };
-#define SLACK 0.15 /* octaves: how far beyond the bound of its class a context stays where it was */
+/* clang-format on */
+#define NO_CLASS UINT8_MAX
+#define SLACK    0.15 /* octaves beyond the bound of its class where a context stays what it was */
 
 struct tributary {
     struct settings settings;
@@ -138,7 +148,8 @@ static int tributary_open(void **self, const struct trib_policy_env *env,
 
 /* ---- lifetime -> stream ---- */
 
-/* A context near a bound stays on its side: crossing back and forth would mix what the bound divides. */
+/* A context near a bound stays on its side: crossing back and forth would mix what the bound
+ * divides. */
 static uint8_t class_of(const struct tributary *t, const struct plan *plan, double lifetime,
                         uint8_t present) {
     if (plan->together || lifetime <= 0)
@@ -151,24 +162,17 @@ static uint8_t class_of(const struct tributary *t, const struct plan *plan, doub
     return stays ? present : (uint8_t)place;
 }
 
-/* The context without the past of the block. */
-static uint32_t path_of(const struct tributary *t, uint32_t node) {
-    const struct trib_context_node *n = &t->contexts->node[node];
-    return n->by_history ? n->parent : node;
-}
-
 static void classify(struct tributary *t) {
     uint32_t moved = 0;
     for (uint32_t i = 1; i < TRIB_CONTEXTS_MAX; i++) {
         struct trib_context_node *n = &t->contexts->node[i];
         if (!n->key)
             continue;
-        double lifetime = trib_contexts_lifetime(t->contexts, i, t->clock);
-        double path = trib_contexts_lifetime(t->contexts, path_of(t, i), t->clock);
+        double path = t->contexts->node[trib_contexts_path(t->contexts, i)].lifetime;
         uint8_t before = n->stream[t->plan];
         for (uint32_t p = 0; p < TRIB_PLANS; p++)
-            n->stream[p] =
-                class_of(t, &plans[p], plans[p].by_path ? path : lifetime, n->stream[p]);
+            n->stream[p] = class_of(
+                t, &plans[p], plans[p].prophet == TRIB_BY_PATH ? path : n->lifetime, n->stream[p]);
         moved += before && before != n->stream[t->plan];
     }
     t->moves += moved > 0;
@@ -180,8 +184,8 @@ static void tributary_tick(void *self, uint64_t clock_bytes) {
     if (t->clock < t->look_at)
         return;
     t->look_at = t->clock + t->interval_blocks;
+    trib_contexts_look(t->contexts, t->clock);
     classify(t);
-    trib_contexts_age(t->contexts);
     if (t->settings.plan == PLAN_REHEARSED)
         t->plan = trib_rehearsal_choose(&t->rehearsal, t->plan);
 }
@@ -197,20 +201,37 @@ static uint16_t place_by_row(const struct tributary *t, trib_attribute_ref attri
 
 static void tell_row(const struct tributary *t, trib_attribute_ref attribute, uint32_t leaf) {
     struct trib_attribute *row = trib_state_attribute(t->state, attribute);
-    uint16_t stream = t->contexts->node[path_of(t, leaf)].stream[t->plan];
+    uint16_t stream = t->contexts->node[trib_contexts_path(t->contexts, leaf)].stream[t->plan];
     if (row && atomic_load_explicit(&row->stream, memory_order_relaxed) != stream)
         atomic_store_explicit(&row->stream, stream, memory_order_relaxed);
 }
 
+/* Regions, like contexts, stay on their side of a bound; a block has no room to remember which that
+ * was. */
+static uint8_t stream_by(const struct tributary *t, uint32_t p, const struct trib_prospect *seen) {
+    const struct trib_context_node *leaf = &t->contexts->node[seen->leaf];
+    int prophet = plans[p].prophet == ANY_PROPHET ? leaf->prophet : plans[p].prophet;
+    if (prophet <= TRIB_BY_CONTEXT || seen->lifetime[prophet] <= 0)
+        return leaf->stream[p];
+    if (prophet == TRIB_BY_BLOCK)
+        return class_of(t, &plans[p], seen->lifetime[prophet], NO_CLASS);
+    uint8_t *present = &seen->region->stream[p];
+    return *present = class_of(t, &plans[p], seen->lifetime[prophet], *present);
+}
+
 static uint16_t tributary_place(void *self, const struct trib_placement *write) {
     struct tributary *t = self;
+    uint8_t stream[TRIB_PLANS];
     if (write->lba >= t->blocks)
         return place_by_row(t, write->attribute);
     t->clock = write->block_clock;
-    uint32_t leaf = trib_contexts_write(t->contexts, write);
-    const uint8_t *stream = t->contexts->node[leaf].stream;
+    struct trib_prospect seen = trib_contexts_write(t->contexts, write);
+    tell_row(t, write->attribute, seen.leaf);
+    if (!trib_rehearsal_samples(&t->rehearsal, write->lba))
+        return stream_by(t, t->plan, &seen);
+    for (uint32_t p = 0; p < TRIB_PLANS; p++)
+        stream[p] = stream_by(t, p, &seen);
     trib_rehearsal_write(&t->rehearsal, write->lba, stream);
-    tell_row(t, write->attribute, leaf);
     return stream[t->plan];
 }
 
@@ -228,8 +249,7 @@ static uint32_t tributary_moves(void *self) {
 
 static uint64_t tributary_memory(void *self) {
     const struct tributary *t = self;
-    return sizeof *t + sizeof *t->contexts + t->blocks * sizeof *t->contexts->blocks +
-           trib_rehearsal_memory(&t->rehearsal);
+    return sizeof *t + trib_contexts_memory(t->contexts) + trib_rehearsal_memory(&t->rehearsal);
 }
 
 const struct trib_policy trib_policy_tributary = {

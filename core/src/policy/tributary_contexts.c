@@ -2,29 +2,36 @@
 #include "policy/tributary_contexts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 
-#define SLOTS          (2 * TRIB_CONTEXTS_MAX)
-#define WRITES_MAX     255
-#define FADED          0.01 /* a context below this much traffic and evidence is forgotten */
-#define OCTAVE         8    /* steps of trib_block_history.interval */
-#define INTERVAL_GRAIN 4    /* of these steps share a context: half an octave */
+#define SLOTS (2 * TRIB_CONTEXTS_MAX)
+#define FADED 0.01 /* a context below this much traffic and evidence is forgotten */
+/* A past that leaves more than this share of the variance unexplained than the path's mean, or than
+ * a context of its own that learned from deaths, would only add noise. */
+#define OF_THE_PATH    0.9
+#define OF_THE_CONTEXT 1.1
+
+static uint64_t region_count(uint64_t blocks) {
+    return (blocks + TRIB_REGION_BLOCKS - 1) / TRIB_REGION_BLOCKS;
+}
 
 int trib_contexts_open(struct trib_contexts **out, const struct trib_contexts_settings *settings,
                        uint64_t blocks) {
     struct trib_contexts *c = calloc(1, sizeof *c);
-    struct trib_block_history *table = calloc(blocks, sizeof *table);
-    if (!c || !table) {
-        free(c);
-        free(table);
+    if (!c)
+        return -ENOMEM;
+    c->settings = *settings;
+    c->blocks = calloc(blocks, sizeof *c->blocks);
+    c->regions = calloc(region_count(blocks), sizeof *c->regions);
+    c->block_count = blocks;
+    if (!c->blocks || !c->regions) {
+        trib_contexts_close(c);
         return -ENOMEM;
     }
-    c->settings = *settings;
-    c->blocks = table;
-    c->block_count = blocks;
     for (uint32_t i = TRIB_CONTEXTS_MAX - 1; i > 0; i--) /* 1 is given first */
         c->free_nodes[c->free_count++] = (uint16_t)i;
     *out = c;
@@ -35,6 +42,7 @@ void trib_contexts_close(struct trib_contexts *contexts) {
     if (!contexts)
         return;
     free(contexts->blocks);
+    free(contexts->regions);
     free(contexts);
 }
 
@@ -57,8 +65,11 @@ static uint32_t add(struct trib_contexts *c, uint64_t key, uint32_t parent, bool
         return parent;
     }
     uint32_t node = c->free_nodes[--c->free_count];
-    c->node[node] = (struct trib_context_node){
-        .key = key, .parent = (uint16_t)parent, .by_history = by_history};
+    c->node[node] = (struct trib_context_node){.key = key,
+                                               .parent = (uint16_t)parent,
+                                               .lifetime = c->node[parent].lifetime,
+                                               .prophet = c->node[parent].prophet,
+                                               .by_history = by_history};
     memcpy(c->node[node].stream, c->node[parent].stream, sizeof c->node[node].stream);
     c->node[parent].children++;
     enter(c, node);
@@ -73,14 +84,19 @@ static uint32_t child(struct trib_contexts *c, uint64_t key, uint32_t parent, bo
     return add(c, key, parent, by_history);
 }
 
-/* How often the block was written tells how much its mean interval can be trusted: 1, 2, 3, 4 to 7,
- * 8 to 15, more. */
-static uint64_t trust(uint8_t writes) {
-    return writes < 4 ? writes : writes < 8 ? 4 : writes < 16 ? 5 : 6;
+/* How often the block was overwritten tells how much its mean age can be trusted: 0, 1, 2, 3 to 6,
+ * 7 to 14, more. */
+static unsigned trust(unsigned overwrites) {
+    return overwrites < 3 ? overwrites : overwrites < 7 ? 3 : overwrites < 15 ? 4 : 5;
+}
+
+/* Half octaves. */
+static unsigned grain(double mean) {
+    return mean < 1 ? 0 : 1 + (unsigned)(2 * log2(mean));
 }
 
 static uint32_t leaf_of(struct trib_contexts *c, const struct trib_context *who,
-                        const struct trib_block_history *block) {
+                        const struct trib_block_past *block) {
     uint32_t refine = c->settings.refine;
     uint64_t key = trib_hash_mix(1, who->signature);
     uint32_t node = child(c, key, 0, false);
@@ -96,8 +112,8 @@ static uint32_t leaf_of(struct trib_contexts *c, const struct trib_context *who,
         node = child(c, key, node, false);
     }
     if (refine & TRIB_REFINE_HISTORY) {
-        key = trib_hash_mix(key, 0x20000u | block->interval / INTERVAL_GRAIN |
-                                     trust(block->writes) << 8);
+        key = trib_hash_mix(key, 0x20000u | grain(trib_past_mean(block)) |
+                                     trust(trib_past_overwrites(block)) << 8);
         node = child(c, key, node, true);
     }
     return node;
@@ -105,13 +121,8 @@ static uint32_t leaf_of(struct trib_contexts *c, const struct trib_context *who,
 
 /* ---- births and deaths ---- */
 
-/* The clock is kept in 32 bits per block: exact while no block lives 16 TiB. */
-static uint64_t age_of(const struct trib_block_history *block, uint64_t clock) {
-    return (uint32_t)((uint32_t)clock - block->born);
-}
-
-static void die(struct trib_contexts *c, struct trib_block_history *block, uint64_t clock) {
-    uint64_t age = age_of(block, clock);
+static void die(struct trib_contexts *c, struct trib_block_past *block, uint64_t clock) {
+    uint64_t age = trib_past_age(block, clock);
     struct trib_context_node *leaf = &c->node[block->context];
     leaf->live--;
     leaf->birth_sum -= (double)(clock - age);
@@ -122,42 +133,71 @@ static void die(struct trib_contexts *c, struct trib_block_history *block, uint6
     block->context = 0;
 }
 
-/* 1 + eighths of an octave, linear between the octaves. */
-static unsigned logarithm(uint64_t interval) {
-    if (interval < 1)
-        return 1;
-    unsigned octave = 63 - (unsigned)__builtin_clzll(interval);
-    unsigned part = (unsigned)((interval << 3 >> octave) & 7);
-    return 1 + octave * OCTAVE + part;
+static bool is_allowed(const struct trib_contexts *c, int prophet) {
+    static const uint32_t pasts[TRIB_PROPHETS] = {[TRIB_BY_BLOCK] = TRIB_REFINE_BLOCKS,
+                                                  [TRIB_BY_REGION] = TRIB_REFINE_REGIONS};
+    return !pasts[prophet] || c->settings.refine & pasts[prophet];
 }
 
-/* A plain mean while there are few writes, then a moving one. */
-static void note_interval(const struct trib_contexts *c, struct trib_block_history *block,
-                          uint64_t clock) {
-    double newest = logarithm(age_of(block, clock)), weight = c->settings.history_average;
-    if (weight * block->writes < 1)
-        weight = 1.0 / block->writes;
-    block->interval = (uint8_t)(block->interval + weight * (newest - block->interval) + 0.5);
-    if (block->writes < WRITES_MAX)
-        block->writes++;
+/* What each prophet would say of the data of a context in this block. */
+static struct trib_prospect foresee(const struct trib_contexts *c, uint32_t node, uint64_t lba) {
+    struct trib_region_past *region = &c->regions[lba / TRIB_REGION_BLOCKS];
+    return (struct trib_prospect){
+        .leaf = node,
+        .region = region,
+        .lifetime = {[TRIB_BY_PATH] = c->node[trib_contexts_path(c, node)].lifetime,
+                     [TRIB_BY_CONTEXT] = c->node[node].lifetime,
+                     [TRIB_BY_BLOCK] = trib_past_mean(&c->blocks[lba]),
+                     [TRIB_BY_REGION] = (double)region->mean}};
 }
 
-uint32_t trib_contexts_write(struct trib_contexts *c, const struct trib_placement *write) {
-    struct trib_block_history *block = &c->blocks[write->lba];
-    uint64_t clock = write->block_clock;
-    if (block->context) {
-        note_interval(c, block, clock);
-        die(c, block, clock);
-    } else {
-        *block = (struct trib_block_history){.writes = 1};
+/* Prophets are compared only where each had something to say. A constant bias does no harm: classes
+ * are relative. */
+static void judge(struct trib_contexts *c, const struct trib_prospect *said, uint64_t age) {
+    for (int p = 0; p < TRIB_PROPHETS; p++)
+        if (said->lifetime[p] <= 0)
+            return;
+    double lived = log2((double)age + 1);
+    for (uint32_t i = said->leaf; i; i = c->node[i].parent) {
+        struct trib_context_node *n = &c->node[i];
+        n->overwrites += 1;
+        for (int p = 0; p < TRIB_PROPHETS; p++) {
+            double error = lived - log2(said->lifetime[p]);
+            n->error_sum[p] += error;
+            n->error_squares[p] += error * error;
+        }
     }
+}
+
+static void overwrite(struct trib_contexts *c, uint64_t lba, uint64_t clock) {
+    struct trib_block_past *block = &c->blocks[lba];
+    struct trib_prospect said = foresee(c, block->context, lba);
+    uint64_t age = trib_past_age(block, clock);
+    judge(c, &said, age);
+    die(c, block, clock);
+    trib_past_note(block, age, c->settings.history_average);
+    trib_past_note_region(said.region, age);
+}
+
+struct trib_prospect trib_contexts_write(struct trib_contexts *c,
+                                         const struct trib_placement *write) {
+    struct trib_block_past *block = &c->blocks[write->lba];
+    uint64_t clock = write->block_clock;
+    if (block->context)
+        overwrite(c, write->lba, clock);
+    else
+        *block = (struct trib_block_past){0};
     uint32_t leaf = leaf_of(c, &write->who, block);
     c->node[leaf].written += 1;
     c->node[leaf].live++;
     c->node[leaf].birth_sum += (double)clock;
     block->born = (uint32_t)clock;
     block->context = (uint16_t)leaf;
-    return leaf;
+    struct trib_prospect seen = foresee(c, leaf, write->lba);
+    for (int p = 0; p < TRIB_PROPHETS; p++)
+        if (!is_allowed(c, p))
+            seen.lifetime[p] = 0;
+    return seen;
 }
 
 void trib_contexts_kill(struct trib_contexts *c, uint64_t lba, uint64_t clock) {
@@ -191,16 +231,42 @@ static bool is_forgotten(const struct trib_context_node *n) {
     return !n->live && !n->children && n->written < FADED && n->deaths < FADED;
 }
 
-void trib_contexts_age(struct trib_contexts *c) {
+static double variance_left(const struct trib_context_node *n, int prophet) {
+    double bias = n->error_sum[prophet] / n->overwrites;
+    return n->error_squares[prophet] / n->overwrites - bias * bias;
+}
+
+static uint8_t best_prophet(const struct trib_contexts *c, uint32_t node) {
+    const struct trib_context_node *n = &c->node[node];
+    if (n->overwrites < c->settings.admit)
+        return n->parent ? best_prophet(c, n->parent) : TRIB_BY_CONTEXT;
+    uint8_t best = TRIB_BY_CONTEXT;
+    double least = fmin(OF_THE_PATH * variance_left(n, TRIB_BY_PATH),
+                        OF_THE_CONTEXT * variance_left(n, TRIB_BY_CONTEXT));
+    for (uint8_t p = TRIB_BY_BLOCK; p < TRIB_PROPHETS; p++)
+        if (is_allowed(c, p) && variance_left(n, p) < least) {
+            least = variance_left(n, p);
+            best = p;
+        }
+    return best;
+}
+
+static void fade(struct trib_context_node *n, double decay) {
+    n->deaths *= decay;
+    n->lifetime_sum *= decay;
+    n->written *= decay;
+    n->overwrites *= decay;
+    for (int p = 0; p < TRIB_PROPHETS; p++) {
+        n->error_sum[p] *= decay;
+        n->error_squares[p] *= decay;
+    }
+}
+
+static void forget_unused(struct trib_contexts *c) {
     bool changed = false;
     for (uint32_t i = 1; i < TRIB_CONTEXTS_MAX; i++) {
         struct trib_context_node *n = &c->node[i];
-        if (!n->key)
-            continue;
-        n->deaths *= c->settings.decay;
-        n->lifetime_sum *= c->settings.decay;
-        n->written *= c->settings.decay;
-        if (!is_forgotten(n))
+        if (!n->key || !is_forgotten(n))
             continue;
         c->node[n->parent].children--;
         *n = (struct trib_context_node){0};
@@ -213,4 +279,23 @@ void trib_contexts_age(struct trib_contexts *c) {
     for (uint32_t i = 1; i < TRIB_CONTEXTS_MAX; i++)
         if (c->node[i].key)
             enter(c, i);
+}
+
+void trib_contexts_look(struct trib_contexts *c, uint64_t clock) {
+    for (uint32_t i = 1; i < TRIB_CONTEXTS_MAX; i++) {
+        struct trib_context_node *n = &c->node[i];
+        if (!n->key)
+            continue;
+        n->lifetime = trib_contexts_lifetime(c, i, clock);
+        n->prophet = best_prophet(c, trib_contexts_path(c, i));
+    }
+    for (uint32_t i = 1; i < TRIB_CONTEXTS_MAX; i++)
+        if (c->node[i].key)
+            fade(&c->node[i], c->settings.decay);
+    forget_unused(c);
+}
+
+uint64_t trib_contexts_memory(const struct trib_contexts *c) {
+    return sizeof *c + c->block_count * sizeof *c->blocks +
+           region_count(c->block_count) * sizeof *c->regions;
 }

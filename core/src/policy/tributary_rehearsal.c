@@ -6,12 +6,14 @@
 
 #include "flash/flash.h"
 
-#define SUPERBLOCK_PAGES_MIN 64u   /* of a miniature; with 16 greedy collection looks better than it is */
-#define BLOCKS_MIN           2048u /* likewise */
-#define SCALE_MAX            1024u
-#define BETTER               0.005 /* of the WAF: what a change of plan must promise */
-#define EVIDENCE             0.01 /* copies per write: below, there is nothing to gain */
-#define LOAD_OF_STREAMS      0.008 /* of the WAF: what a plan with all streams must promise over one with none */
+#define SUPERBLOCK_PAGES_MIN                                                                       \
+    64u                  /* of a miniature; with 16 greedy collection looks better than it is */
+#define BLOCKS_MIN 2048u /* likewise */
+#define SCALE_MAX  1024u
+#define BETTER     0.005 /* of the WAF: what a change of plan must promise */
+#define EVIDENCE   0.01  /* copies per write: below, there is nothing to gain */
+#define LOAD_OF_STREAMS                                                                            \
+    0.008 /* of the WAF: what a plan with all streams must promise over one with none */
 
 static uint64_t scale_of(const struct trib_policy_env *env) {
     uint64_t unit = env->reclaim_unit_bytes / TRIB_BLOCK_BYTES, scale = 1;
@@ -79,7 +81,7 @@ void trib_rehearsal_close(struct trib_rehearsal *r) {
 
 void trib_rehearsal_write(struct trib_rehearsal *r, uint64_t lba,
                           const uint8_t stream[TRIB_PLANS]) {
-    if (!r->stage[0] || lba % r->scale || lba / r->scale >= r->blocks)
+    if (!trib_rehearsal_samples(r, lba))
         return;
     for (uint32_t plan = 0; plan < TRIB_PLANS; plan++)
         trib_flash_write(r->stage[plan], lba / r->scale, 1, stream[plan]);

@@ -22,9 +22,9 @@ struct trib_flash;
 struct trib_rehearsal {
     struct trib_flash *stage[TRIB_PLANS]; /* all NULL: the drive is unknown or too small */
     uint32_t streams;
-    uint64_t scale, blocks;               /* sampled: lba % scale == 0; lba / scale < blocks */
-    double decay;                         /* of what was counted, per trib_rehearsal_choose */
-    double copied[TRIB_PLANS], written;   /* decayed */
+    uint64_t scale, blocks;             /* sampled: lba % scale == 0; lba / scale < blocks */
+    double decay;                       /* of what was counted, per trib_rehearsal_choose */
+    double copied[TRIB_PLANS], written; /* decayed */
     uint64_t copied_before[TRIB_PLANS], written_before;
 };
 
@@ -37,6 +37,10 @@ static inline bool trib_rehearsal_plays(const struct trib_rehearsal *rehearsal) 
 }
 void trib_rehearsal_close(struct trib_rehearsal *rehearsal);
 
+static inline bool trib_rehearsal_samples(const struct trib_rehearsal *rehearsal, uint64_t lba) {
+    return rehearsal->stage[0] && lba % rehearsal->scale == 0 &&
+           lba / rehearsal->scale < rehearsal->blocks;
+}
 /* One written block; stream[p] is where plan p puts it. */
 void trib_rehearsal_write(struct trib_rehearsal *rehearsal, uint64_t lba,
                           const uint8_t stream[TRIB_PLANS]);

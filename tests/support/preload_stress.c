@@ -180,6 +180,13 @@ int main(int argc, char **arguments) {
     until = time(NULL) + atol(arguments[2]);
     signal_fd = open("signals", O_WRONLY | O_CREAT | O_APPEND, 0600);
     count(write(signal_fd, data, 1), 1);
+    for (unsigned i = 0; i < THREADS; i++) { /* mapped later; first, so that they inherit no other file's number */
+        char name[32];
+        snprintf(name, sizeof name, "m%u", i);
+        int fd = open(name, O_RDWR | O_CREAT, 0600);
+        check(fd >= 0 && pwrite(fd, data, 1, 0) == 1, name);
+        close(fd);
+    }
     for (unsigned i = 0; i < THREADS; i++)
         check(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i) == 0, "thread");
     sigaction(SIGALRM, &action, NULL);

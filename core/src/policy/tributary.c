@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paper       Ours. From the papers: lifetime per call path (FAST'19), the past of a block or a
- * region as a predictor (SepBIT, FAST'22; AutoStream, SYSTOR'17), grouping by death time
- * (EuroSys'17), miniature simulation (ATC'17). Idea        1. A tree of contexts, call path first,
- * refined by what the engine says, the tenant and what the overwritten block went through
- * (tributary_contexts.h): append-only data are told apart by who writes. A child counts only as far
- * as it has evidence.
+ *             region as a predictor (SepBIT, FAST'22; AutoStream, SYSTOR'17), grouping by death time
+ *             (EuroSys'17), miniature simulation (ATC'17).
+ * Idea        1. A tree of contexts, call path first, refined by what the engine says, the tenant
+ *                and what the overwritten block went through (tributary_contexts.h): append-only
+ *                data are told apart by who writes. A child counts only as far as it has evidence.
  *             2. Data written in place are told apart by the mean age at which their block, or its
- * region, was overwritten (tributary_past.h); each call path follows what explains most of its
- * lifetimes.
+ *                region, was overwritten (tributary_past.h); each call path follows what explains
+ *                most of its lifetimes.
  *             3. Streams are classes of the logarithm of the expected lifetime, of fixed bounds, so
- * that a label means the same for ever and no re-clustering mixes data.
+ *                that a label means the same for ever and no re-clustering mixes data.
  *             4. How fine the classes should be, or whether to separate at all, depends on the
- * drive: its spare area, open superblocks, victims, where survivors go. Several plans are rehearsed
- * on miniatures of the drive (tributary_rehearsal.h); the one that copies least places the writes.
+ *                drive: its spare area, open superblocks, victims, where survivors go. Several plans
+ *                are rehearsed on miniatures of the drive (tributary_rehearsal.h); the one that
+ *                copies least places the writes.
  * Uses        Block addresses, trims; call paths and whatever the context says, if it says it.
- * Constants   All ours (docs/policies.md has the ablation).
+ * Constants   All ours (docs/policies.md).
  * Cost        place: one block's record, its region's, one to four look-ups in a hash table, and
- * for one block in `scale` seven writes to miniatures. Look: O(contexts) per 1 % of the capacity.
- * Memory: 8 bytes per block, 16 per region of 64, the miniatures' 9 bytes per block * 7 / scale, 1
- * MiB of contexts. */
+ *             for one block in `scale` seven writes to miniatures. Look: O(contexts) per 1 % of the
+ *             capacity. Memory: 8 bytes per block, 16 per region of 64, the miniatures' 9 bytes per
+ *             block * 7 / scale, 600 KiB of contexts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

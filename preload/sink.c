@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,6 +85,12 @@ bool trib_sink_wanted(void) {
         now = atomic_load_explicit(&mode, memory_order_acquire);
     }
     return now != OFF;
+}
+
+bool trib_sink_is_own_thread(void) {
+    char name[16] = "";
+
+    return opens_here || (pipeline && prctl(PR_GET_NAME, name) == 0 && strcmp(name, "tributary") == 0);
 }
 
 bool trib_sink_wants_hints(void) {

@@ -24,6 +24,9 @@ bool trib_sink_is_pipeline(void);
 void trib_sink_submit(const struct trib_event *event);
 void trib_sink_name(uint64_t file, const char *path);
 
+/* Whether this thread is Tributary's own now: opening the sink, or the pipeline's. Asks the kernel. */
+bool trib_sink_is_own_thread(void);
+
 /* Whether streams are to reach the kernel as write-life hints of files: TRIBUTARY_HINTS=1. */
 bool trib_sink_wants_hints(void);
 

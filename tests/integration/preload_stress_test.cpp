@@ -17,13 +17,17 @@ void Stress(const std::string &seconds) {
     CHECK(outcome.err.empty());
     const Said said = read_said(traces.file("trace"));
     uint64_t told = 0;
+    std::string odd;
     for (const trib_event &event : said.events) {
         const auto name = said.names.find(event.file);
         const bool is_mapped = name != said.names.end() && name->second[0] == 'm';
         const bool is_output = name != said.names.end() && name->second == "out";
         if (event.kind == TRIB_EVENT_WRITE && !is_mapped && !is_output)
             told += event.length_bytes;
+        if (event.length_bytes > 65536 && !is_mapped)
+            odd += (name == said.names.end() ? "?" : name->second) + " " + line_of(event) + "\n";
     }
+    INFO(odd); // larger than any write of the program
     if (said.has_gap)
         CHECK(told <= std::stoull(outcome.out));
     else

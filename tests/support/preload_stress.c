@@ -64,7 +64,8 @@ static _Atomic(unsigned) *field(struct ring *ring, unsigned offset) {
     return (_Atomic(unsigned) *)(void *)(ring->queue + offset);
 }
 
-static void ring_write(struct ring *ring, int fd, unsigned length, unsigned long offset) {
+/* What the kernel did; it counts as written when it is submitted, as the shim tells of it then. */
+static int ring_try(struct ring *ring, int fd, unsigned length, unsigned long offset) {
     unsigned tail = atomic_load(field(ring, ring->params.sq_off.tail)), slot = tail & (ring->params.sq_entries - 1);
 
     ring->entries[slot] = (struct io_uring_sqe){
@@ -78,8 +79,19 @@ static void ring_write(struct ring *ring, int fd, unsigned length, unsigned long
            atomic_load(field(ring, ring->params.cq_off.tail)))
         syscall(SYS_io_uring_enter, ring->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
     const struct io_uring_cqe *done = (struct io_uring_cqe *)(void *)(ring->queue + ring->params.cq_off.cqes);
-    count(done[head & (ring->params.cq_entries - 1)].res, length);
+    int result = done[head & (ring->params.cq_entries - 1)].res;
+    atomic_fetch_add(written, length);
     atomic_store(field(ring, ring->params.cq_off.head), head + 1);
+    return result;
+}
+
+static void ring_write(struct ring *ring, int fd, unsigned length, unsigned long offset) {
+    int result;
+
+    do
+        result = ring_try(ring, fd, length, offset);
+    while (result == -EINTR);
+    check(result == (int)length, "ring");
 }
 
 /* ---- deeds ---- */

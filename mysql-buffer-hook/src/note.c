@@ -5,16 +5,15 @@
 #include <pthread.h>
 #include <time.h>
 
-#include <tributary/signature.h>
-
 #include "options.h"
+#include "path.h"
 
 #define FRAMES_DEFAULT ((size_t)1 << 18) /* 4 GiB of 16 KiB pages: 13 MiB */
 #define TIMED_EVERY    128u
 #define COUNTED_EVERY  64u /* batches that a thread keeps to itself, so that no counter is shared by all */
 #define CLASSES        256u
 
-/* 32 bytes of static TLS: a library that is loaded late gets no more than glibc kept aside. */
+/* 40 bytes of static TLS, with path.c's: a library that is loaded late gets no more than glibc kept aside. */
 struct thread_part {
     uint64_t tag, adopted;
     uint32_t batches, pages; /* not yet in the totals */
@@ -75,7 +74,7 @@ static uint64_t with_tag(uint64_t signature, uint64_t tag) {
 
 uint64_t trib_note_signature(void *frame) {
     uint64_t signature =
-        mine.adopted ? mine.adopted : trib_signature_capture(frame, trib_buffer_settings()->depth);
+        mine.adopted ? mine.adopted : trib_path_signature(frame, trib_buffer_settings()->depth);
 
     return __builtin_expect(mine.tag != 0, 0) ? with_tag(signature, mine.tag) : signature;
 }

@@ -20,7 +20,7 @@ TRIB_C_BEGIN
 uint64_t trib_note_tag(uint64_t tag);
 void trib_note_adopt(uint64_t signature);
 
-/* The signature that a note on this call path would carry. `frame` as for trib_signature_capture. */
+/* The signature that a note on this call path would carry. `frame` as for trib_path_signature. */
 uint64_t trib_note_signature(void *frame);
 
 /* keys[i] = trib_page_key(...); each once per call, count <= TRIB_NOTE_BATCH_MAX. */

@@ -11,10 +11,11 @@
 #include "shim.h"
 #include "status.h"
 
-/* Preloaded, this library's write() is the one that the program finds. */
+/* Preloaded, this library's write() is the one that the program finds. (RTLD_DEFAULT would find ours in either case: linked
+ * with -Bsymbolic, this library looks into itself first.) */
 static bool is_preloaded(void) {
     Dl_info mine, theirs;
-    void *found = dlsym(RTLD_DEFAULT, "pwrite64");
+    void *program = dlopen(NULL, RTLD_LAZY), *found = program ? dlsym(program, "pwrite64") : NULL;
 
     return found && dladdr((void *)is_preloaded, &mine) && dladdr(found, &theirs) && mine.dli_fbase == theirs.dli_fbase;
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// libtributary-mysql.so in a program that adopted tributary/buffer.h: preloaded, loaded late, and not there.
+#include "support/catch.hpp"
+
+#include <set>
+
+#include <tributary/page.h>
+
+#include "support/process.hpp"
+#include "support/trace_file.hpp"
+
+namespace {
+
+using namespace trib_test;
+
+constexpr unsigned kPages = 16;
+
+std::vector<trib_event> page_writes(const std::string &trace) {
+    TraceContents contents = read_trace(trace);
+    REQUIRE(contents.end_result == 0);
+    std::vector<trib_event> writes;
+    for (const trib_event &event : contents.events)
+        if (event.kind == TRIB_EVENT_WRITE && event.who.file_kind == TRIB_FILE_DATABASE)
+            writes.push_back(event);
+    return writes;
+}
+
+// The last round's writes carry the two front ends, by turns, and their modifications.
+void check_fronts(const std::vector<trib_event> &writes) {
+    REQUIRE(writes.size() >= kPages);
+    std::set<uint64_t> odd, even;
+    for (size_t i = writes.size() - kPages; i < writes.size(); i++) {
+        const trib_context &who = writes[i].who;
+        INFO("write " << i);
+        REQUIRE(trib_page_is(&who));
+        const bool is_odd = writes[i].offset_bytes / 8192 % 2;
+        CHECK(trib_page_logarithm_of(&who) == (is_odd ? 0 : 1));
+        CHECK(who.signature >> 32 != trib_page_unnoted_signature(0) >> 32);
+        CHECK(who.column_family != 0);
+        (is_odd ? odd : even).insert(who.signature);
+    }
+    CHECK(odd.size() == 1);
+    CHECK(even.size() == 1);
+    CHECK(odd != even);
+}
+
+} // namespace
+
+TEST_CASE("preloaded: pages carry who dirtied them, not who wrote them") {
+    if (TRIB_SANITIZED)
+        return;
+    Folder folder;
+    const std::string trace = folder / "trace";
+    Outcome outcome = run({TRIB_BUFFER_ENGINE, folder / "pages.db"},
+                          {{"LD_PRELOAD", TRIB_MYSQL_LIBRARY}, {"TRIBUTARY", "policy=none,drive=none,trace=" + trace}});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    auto writes = page_writes(trace);
+    CHECK(writes.size() == 2 * kPages);
+    check_fronts(writes);
+}
+
+TEST_CASE("loaded into the running program: from then on") {
+    if (TRIB_SANITIZED)
+        return;
+    Folder folder;
+    const std::string trace = folder / "trace";
+    Outcome outcome = run({TRIB_BUFFER_ENGINE, folder / "pages.db", TRIB_MYSQL_LIBRARY},
+                          {{"TRIBUTARY", "policy=none,drive=none,trace=" + trace}});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    auto writes = page_writes(trace);
+    CHECK(writes.size() == kPages);
+    check_fronts(writes);
+}
+
+TEST_CASE("without the library the engine works on") {
+    Folder folder;
+    CHECK(run({TRIB_BUFFER_ENGINE, folder / "pages.db"}).code == 3); // attach says that nobody is there
+    CHECK(read_file(folder / "pages.db").size() == kPages * 8192);
+}
+
+TEST_CASE("an unknown option of the hook is one line, and the defaults") {
+    if (TRIB_SANITIZED)
+        return;
+    Folder folder;
+    Outcome outcome = run({TRIB_BUFFER_ENGINE, folder / "pages.db"},
+                          {{"LD_PRELOAD", TRIB_MYSQL_LIBRARY}, {"TRIBUTARY_BUFFER", "colour=red"}});
+    CHECK(outcome.code == 0);
+    CHECK(has(outcome.err, "TRIBUTARY_BUFFER: \"colour=red\" is none of frames=N"));
+    CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
+}

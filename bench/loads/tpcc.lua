@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- TPC-C for sysbench 1.0: the nine tables and five transactions of the specification (revision 5.11), its mix, its NURand
--- and its 1 % of rolled back orders; no terminals' think time. Indexes stand in for the foreign keys that need them.
+-- TPC-C for sysbench 1.0: the nine tables and five transactions of the specification (revision 5.11), its mix, its
+-- NURand and its 1 % of rolled back orders; no terminals' think time. Indexes stand in for the foreign keys that need them.
 --   sysbench tpcc.lua --warehouses=4 [connection] create|fill|index|run      in this order; fill and run take --threads
 -- --divide=N makes a warehouse N times smaller: customers, orders and items.
 
@@ -38,7 +38,8 @@ end
 local SYLLABLES = {"BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"}
 
 local function last_name(number)
-    return SYLLABLES[math.floor(number / 100) + 1] .. SYLLABLES[math.floor(number / 10) % 10 + 1] .. SYLLABLES[number % 10 + 1]
+    return SYLLABLES[math.floor(number / 100) + 1] .. SYLLABLES[math.floor(number / 10) % 10 + 1]
+        .. SYLLABLES[number % 10 + 1]
 end
 
 -- A random piece of one long random text: as incompressible as the specification's and a hundred times cheaper.

@@ -13,7 +13,9 @@ namespace tpcc {
 
 struct Row {
     sqlite3_stmt *statement;
-    int64_t Integer(int column) const { return sqlite3_column_int64(statement, column); }
+    int64_t Integer(int column) const {
+        return sqlite3_column_int64(statement, column);
+    }
     std::string Text(int column) const {
         const unsigned char *text = sqlite3_column_text(statement, column);
         return text ? reinterpret_cast<const char *>(text) : "";
@@ -43,13 +45,16 @@ class Database {
             Fail(sql);
     }
 
-    // Runs a statement to its end; integers and texts are bound in order. `sql` is a literal: its address names it.
+    // Runs a statement to its end; integers and texts are bound in order. `sql` is a literal: its
+    // address names it.
     template <class... Values> void Run(const char *sql, const Values &...values) {
-        Each(sql, [](const Row &) {}, values...);
+        Each(
+            sql, [](const Row &) {}, values...);
     }
 
     // Calls `take` for each row.
-    template <class Take, class... Values> void Each(const char *sql, Take take, const Values &...values) {
+    template <class Take, class... Values>
+    void Each(const char *sql, Take take, const Values &...values) {
         sqlite3_stmt *statement = Prepared(sql);
         int position = 0;
         (Bind(statement, ++position, values), ...);
@@ -62,9 +67,11 @@ class Database {
     }
 
     // The first column of the first row; `absent` when there is none.
-    template <class... Values> int64_t Integer(const char *sql, int64_t absent, const Values &...values) {
+    template <class... Values>
+    int64_t Integer(const char *sql, int64_t absent, const Values &...values) {
         int64_t result = absent;
-        Each(sql, [&](const Row &row) { result = row.Integer(0); }, values...);
+        Each(
+            sql, [&](const Row &row) { result = row.Integer(0); }, values...);
         return result;
     }
 
@@ -75,13 +82,19 @@ class Database {
             Fail(sql);
         return statement;
     }
-    void Bind(sqlite3_stmt *statement, int position, int64_t value) { sqlite3_bind_int64(statement, position, value); }
-    void Bind(sqlite3_stmt *statement, int position, const std::string &value) {
-        sqlite3_bind_text(statement, position, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+    void Bind(sqlite3_stmt *statement, int position, int64_t value) {
+        sqlite3_bind_int64(statement, position, value);
     }
-    void Bind(sqlite3_stmt *statement, int position, std::nullptr_t) { sqlite3_bind_null(statement, position); }
+    void Bind(sqlite3_stmt *statement, int position, const std::string &value) {
+        sqlite3_bind_text(statement, position, value.data(), static_cast<int>(value.size()),
+                          SQLITE_TRANSIENT);
+    }
+    void Bind(sqlite3_stmt *statement, int position, std::nullptr_t) {
+        sqlite3_bind_null(statement, position);
+    }
     [[noreturn]] void Fail(const std::string &sql) {
-        throw std::runtime_error(std::string(sqlite3_errmsg(handle_)) + " in: " + sql.substr(0, 200));
+        throw std::runtime_error(std::string(sqlite3_errmsg(handle_)) +
+                                 " in: " + sql.substr(0, 200));
     }
 
     sqlite3 *handle_ = nullptr;

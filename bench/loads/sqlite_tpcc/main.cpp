@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite under TPC-C: creates a database, fills it, runs transactions, prints one line of JSON. The same seed and number of
-// transactions give the same database, so a run with a hook can be compared with one without. CPU and disk decide only how
-// long it takes; --seconds instead of --transactions lets them decide how much is done.
+// SQLite under TPC-C: creates a database, fills it, runs transactions, prints one line of JSON. The
+// same seed and number of transactions give the same database, so a run with a hook can be compared
+// with one without. CPU and disk decide only how long it takes; --seconds instead of --transactions
+// lets them decide how much is done.
 #include "tables.hpp"
 #include "transactions.hpp"
 
@@ -28,7 +29,8 @@ struct Outcome {
 };
 
 double Seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 void SleepUntil(double seconds) {
@@ -43,22 +45,26 @@ void Configure(tpcc::Database &database, const Asked &asked) {
     database.Execute("PRAGMA cache_size = -" + std::to_string(asked.cache_kib));
 }
 
-Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &size, const Asked &asked) {
+Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &size,
+            const Asked &asked) {
     constexpr double kProgressSeconds = 10;
     tpcc::Terminal terminal(database, random, size);
     Outcome outcome;
     const double started = Seconds();
     double told = started, now = started;
-    while (asked.transactions ? outcome.total < asked.transactions : now - started < static_cast<double>(asked.seconds)) {
+    while (asked.transactions ? outcome.total < asked.transactions
+                              : now - started < static_cast<double>(asked.seconds)) {
         if (asked.rate)
-            SleepUntil(started + static_cast<double>(outcome.total) / static_cast<double>(asked.rate));
+            SleepUntil(started +
+                       static_cast<double>(outcome.total) / static_cast<double>(asked.rate));
         outcome.done[static_cast<size_t>(terminal.Next())]++;
         outcome.total++;
         now = Seconds();
         if (now - told < kProgressSeconds)
             continue;
         told = now;
-        std::fprintf(stderr, "sqlite-tpcc: %" PRId64 " transactions in %.0f s\n", outcome.total, now - started);
+        std::fprintf(stderr, "sqlite-tpcc: %" PRId64 " transactions in %.0f s\n", outcome.total,
+                     now - started);
     }
     outcome.seconds = Seconds() - started;
     outcome.new_orders = terminal.new_orders();
@@ -66,13 +72,16 @@ Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &si
 }
 
 void Print(const Asked &asked, const Outcome &outcome, double fill_seconds, uint64_t checksum) {
-    std::printf("{\"load\": \"sqlite-tpcc\", \"sqlite\": \"%s\", \"journal\": \"%s\", \"warehouses\": %" PRId64
-                ", \"divide\": %" PRId64 ", \"seed\": %" PRIu64, sqlite3_libversion(), asked.journal.c_str(), asked.warehouses,
-                asked.divide, asked.seed);
+    std::printf("{\"load\": \"sqlite-tpcc\", \"sqlite\": \"%s\", \"journal\": \"%s\", "
+                "\"warehouses\": %" PRId64 ", \"divide\": %" PRId64 ", \"seed\": %" PRIu64,
+                sqlite3_libversion(), asked.journal.c_str(), asked.warehouses, asked.divide,
+                asked.seed);
     for (size_t kind = 0; kind < outcome.done.size(); kind++)
         std::printf(", \"%s\": %" PRId64, tpcc::kKindNames[kind], outcome.done[kind]);
-    std::printf(", \"transactions\": %" PRId64 ", \"fill_seconds\": %.2f, \"run_seconds\": %.2f, \"tpm\": %.1f"
-                ", \"tpm_c\": %.1f, \"checksum\": \"%016" PRIx64 "\"}\n", outcome.total, fill_seconds, outcome.seconds,
+    std::printf(", \"transactions\": %" PRId64
+                ", \"fill_seconds\": %.2f, \"run_seconds\": %.2f, \"tpm\": %.1f"
+                ", \"tpm_c\": %.1f, \"checksum\": \"%016" PRIx64 "\"}\n",
+                outcome.total, fill_seconds, outcome.seconds,
                 60 * static_cast<double>(outcome.total) / outcome.seconds,
                 60 * static_cast<double>(outcome.new_orders) / outcome.seconds, checksum);
 }
@@ -100,12 +109,16 @@ int main(int argc, char **argv) {
     CLI::App app{"SQLite under TPC-C, deterministic from a seed"};
     Asked asked;
     app.add_option("--database", asked.database, "file to create")->required();
-    app.add_option("--warehouses", asked.warehouses, "about 80 MB each")->check(CLI::Range(1, 10000));
-    app.add_option("--divide", asked.divide, "divide a warehouse's customers, orders and items by this")
+    app.add_option("--warehouses", asked.warehouses, "about 80 MB each")
+        ->check(CLI::Range(1, 10000));
+    app.add_option("--divide", asked.divide,
+                   "divide a warehouse's customers, orders and items by this")
         ->check(CLI::Range(1, 1000));
     app.add_option("--seed", asked.seed, "of data and load");
-    auto *transactions = app.add_option("--transactions", asked.transactions, "how many")->check(CLI::PositiveNumber);
-    auto *seconds = app.add_option("--seconds", asked.seconds, "or how long")->check(CLI::PositiveNumber);
+    auto *transactions = app.add_option("--transactions", asked.transactions, "how many")
+                             ->check(CLI::PositiveNumber);
+    auto *seconds =
+        app.add_option("--seconds", asked.seconds, "or how long")->check(CLI::PositiveNumber);
     transactions->excludes(seconds);
     app.add_option("--rate", asked.rate, "transactions per second at most; 0 = as fast as they go")
         ->check(CLI::NonNegativeNumber);
@@ -113,7 +126,8 @@ int main(int argc, char **argv) {
         ->check(CLI::IsMember({"delete", "truncate", "persist", "wal"}));
     app.add_option("--synchronous", asked.synchronous, "SQLite's synchronous; full is its default")
         ->check(CLI::IsMember({"off", "normal", "full", "extra"}));
-    app.add_option("--cache", asked.cache_kib, "page cache in KiB; 2000 is SQLite's default")->check(CLI::PositiveNumber);
+    app.add_option("--cache", asked.cache_kib, "page cache in KiB; 2000 is SQLite's default")
+        ->check(CLI::PositiveNumber);
     CLI11_PARSE(app, argc, argv);
     if (!asked.transactions && !asked.seconds)
         asked.transactions = 10000;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TPC-C's random numbers and texts (specification 5.11, clauses 2.1.5, 2.1.6, 4.3.2), the same on every machine for a seed.
+// TPC-C's random numbers and texts (specification 5.11, clauses 2.1.5, 2.1.6, 4.3.2), the same on
+// every machine for a seed.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +17,9 @@ class Random {
     int64_t Uniform(int64_t first, int64_t last) {
         return first + static_cast<int64_t>(Next() % static_cast<uint64_t>(last - first + 1));
     }
-    bool Percent(int64_t share) { return Uniform(1, 100) <= share; }
+    bool Percent(int64_t share) {
+        return Uniform(1, 100) <= share;
+    }
     int64_t NonUniform(int64_t a, int64_t first, int64_t last) {
         return ((Uniform(0, a) | Uniform(first, last)) + a / 3) % (last - first + 1) + first;
     }
@@ -25,11 +28,15 @@ class Random {
         const auto length = static_cast<size_t>(Uniform(shortest, longest));
         return {text_.data() + Uniform(0, static_cast<int64_t>(text_.size() - length)), length};
     }
-    std::string Data() { return Percent(10) ? "ORIGINAL" + Text(18, 42) : Text(26, 50); }
-    std::string Zip() { return std::to_string(Uniform(10000, 99999)) + "1111"; }
+    std::string Data() {
+        return Percent(10) ? "ORIGINAL" + Text(18, 42) : Text(26, 50);
+    }
+    std::string Zip() {
+        return std::to_string(Uniform(10000, 99999)) + "1111";
+    }
     static std::string LastName(int64_t number) {
-        static const std::array<const char *, 10> syllables = {"BAR", "OUGHT", "ABLE",  "PRI",   "PRES",
-                                                               "ESE", "ANTI",  "CALLY", "ATION", "EING"};
+        static const std::array<const char *, 10> syllables = {
+            "BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"};
         const auto n = static_cast<size_t>(number);
         return std::string(syllables[n / 100]) + syllables[n / 10 % 10] + syllables[n % 10];
     }

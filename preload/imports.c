@@ -135,7 +135,7 @@ static bool is_import(unsigned long type) {
 #endif
 }
 
-/* Only what leads to libc, or has not been bound yet: another interposer stays where it is. */
+/* Only what leads to where our own calls go, or has not been bound yet: another interposer stays where it is. */
 static void patch_import(struct patching *patching, const struct object *object, const ElfW(Rela) *relocation) {
     const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
     const char *name = object->names + symbol->st_name;
@@ -146,7 +146,7 @@ static void patch_import(struct patching *patching, const struct object *object,
     uintptr_t ours = find_export(&patching->self, patching->exports, name);
     if (!ours || *slot == ours || strncmp(name, "trib_", 5) == 0)
         return;
-    if (!contains(object, *slot) && *slot != (uintptr_t)dlsym(RTLD_NEXT, name))
+    if (!contains(object, *slot) && *slot != (uintptr_t)trib_next_look(name))
         return;
     int rc = put(object, slot, ours);
     patching->error = rc ? rc : patching->error;

@@ -9,6 +9,10 @@
 
 #define TRIB_CALL __attribute__((visibility("default"))) /* an interposed function */
 
+/* NULL where no library has it. Loaded late, this library comes behind libc, but not behind what the program itself was
+ * linked with (libaio, liburing): those are found through the program. */
+void *trib_next_look(const char *name);
+
 /* Finds `name` and keeps it in *slot. Where no library has it: a function that fails with ENOSYS. */
 void *trib_next_find(const char *name, _Atomic(void *) *slot);
 

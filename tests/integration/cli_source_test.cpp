@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <random>
+#include <regex>
 
 using namespace trib_test;
 

@@ -2,15 +2,12 @@
 #include "preload_library.h"
 
 #include <cstdlib>
-#include <cstring>
-#include <elf.h>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 #include <vector>
+
+#include <tributary/session.h>
 
 #include "failure.h"
 
@@ -55,36 +52,12 @@ std::string resolved(const std::string &command) {
     return "";
 }
 
-bool is_static(const std::string &file) {
-    std::ifstream in(file, std::ios::binary);
-    Elf64_Ehdr header = {};
-    in.read(reinterpret_cast<char *>(&header), sizeof header);
-    if (!in || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
-        return false; // a script: its interpreter is another matter
-    in.seekg(static_cast<std::streamoff>(header.e_phoff));
-    for (unsigned i = 0; i < header.e_phnum; i++) {
-        Elf64_Phdr segment = {};
-        in.read(reinterpret_cast<char *>(&segment), sizeof segment);
-        if (!in || segment.p_type == PT_INTERP)
-            return false;
-    }
-    return true;
-}
-
 } // namespace
 
 std::string not_covered(const std::string &command) {
     std::string file = resolved(command);
-    struct stat status = {};
-    if (file.empty() || stat(file.c_str(), &status) != 0)
-        return "";
-    if ((status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
-        (status.st_mode & S_ISGID && status.st_gid != getegid()))
-        return file + " is setuid or setgid";
-    if (geteuid() != 0 && getxattr(file.c_str(), "security.capability", nullptr, 0) > 0)
-        return file + " has file capabilities";
-    return is_static(file) ? file + " is statically linked" : "";
+    trib_uncovered why = trib_program_uncovered(file.c_str());
+    return why ? file + " (" + trib_uncovered_name(why) + ")" : "";
 }
 
 } // namespace cli

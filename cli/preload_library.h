@@ -9,8 +9,8 @@ namespace cli {
 // `given`, or libtributary-preload.so beside this program as built or installed. Throws Failure.
 std::string find_preload(const std::string &given);
 
-// Why the loader will not put a library into this command ("statically linked", "setuid"), or "".
-// Only of the command itself: what it starts is not known before.
+// "path (why)" if the command will tell nothing (tributary/session.h), or "". Only of the command
+// itself: what it starts, its processes say.
 std::string not_covered(const std::string &command);
 
 } // namespace cli

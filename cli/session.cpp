@@ -107,8 +107,16 @@ struct Result {
     int exit_code = 0, closed = 0;
     bool has_ended = true; // all its processes
     trib_status status = {};
-    std::string uncovered;
+    uint64_t starts_uncovered = 0;
+    std::string uncovered; // the first such programs
 };
+
+// The command, which trib starts, and what its processes said of those that they started.
+void add_uncovered(Result &result, const std::string &command) {
+    const std::string others = result.status.uncovered;
+    result.starts_uncovered = result.status.starts_uncovered + (command.empty() ? 0 : 1);
+    result.uncovered = command + (command.empty() || others.empty() ? "" : ", ") + others;
+}
 
 void print_summary(const SessionOptions &options, const Result &result, bool has_drive) {
     const trib_status &status = result.status;
@@ -126,16 +134,17 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
     if (has_drive)
         fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy,
                    status.drive, status.waf > 0 ? fixed(status.waf, 3) : "unknown",
-                   status.streams_used, status.streams_used == 1 ? "" : "s", trib_placement_name(status.placement), status.evidence);
+                   status.streams_used, status.streams_used == 1 ? "" : "s",
+                   trib_placement_name(status.placement), status.evidence);
     if (!result.has_ended)
         fmt::print(stderr, "trib: {} processes still ran when recording ended\n",
                    grouped(status.processes_live));
-    if (!result.uncovered.empty())
-        fmt::print(stderr, "trib: not covered: {}; its own writes are not in the record\n",
+    if (result.starts_uncovered)
+        fmt::print(stderr, "trib: not covered, {} start{}: {}; what they write is not in the record\n",
+                   grouped(result.starts_uncovered), result.starts_uncovered == 1 ? "" : "s",
                    result.uncovered);
     else if (status.processes == 0)
-        fmt::print(stderr, "trib: no process took part: none wrote a regular file, or all are "
-                           "static or setuid\n");
+        fmt::print(stderr, "trib: no process took part: none wrote a regular file\n");
     if (result.closed)
         fmt::print(stderr, "trib: the record is not complete: {}\n", std::strerror(-result.closed));
 }
@@ -159,8 +168,9 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
         json["trace"] = {{"path", options.trace},
                          {"bytes", status.trace_bytes},
                          {"errors", status.trace_errors}};
-    if (!result.uncovered.empty())
-        json["not_covered"] = result.uncovered;
+    if (result.starts_uncovered)
+        json["not_covered"] = {{"starts", result.starts_uncovered},
+                               {"programs", result.uncovered}};
     if (has_drive)
         json["drive"] = {{"name", status.drive},
                          {"waf", status.waf},
@@ -197,7 +207,7 @@ int run_session(const SessionOptions &options, bool has_drive) {
     const std::string library = find_preload(options.preload);
     const std::string path = options.path.empty() ? fresh_path() : options.path;
     Result result;
-    result.uncovered = not_covered(options.command[0]);
+    const std::string uncovered = not_covered(options.command[0]);
     Child child;
     Recorder recorder(pipeline_options(options, path));
     start(child, options, environment(library, path));
@@ -206,6 +216,7 @@ int run_session(const SessionOptions &options, bool has_drive) {
                                        : wait_for_others(recorder, child);
     recorder.drain();
     result.status = recorder.status();
+    add_uncovered(result, uncovered);
     result.closed = recorder.close();
     struct stat trace = {};
     if (!options.trace.empty() && stat(options.trace.c_str(), &trace) == 0)

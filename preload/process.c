@@ -2,7 +2,6 @@
 /* The life of the process: start, children, end. */
 #include <errno.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +18,17 @@
 
 /* ---- children share the offsets of their parent's descriptors ---- */
 
+/* Before any fork. Not static: vfork below calls it by name. */
+void trib_child_comes(void) __attribute__((visibility("hidden")));
+
+void trib_child_comes(void) {
+    trib_descriptors_shared();
+    trib_programs_prepare();
+}
+
 static void in_child(void) {
     trib_descriptors_inherited();
     trib_mappings_clear();
-}
-
-TRIB_CALL int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
-                          const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {
-    trib_descriptors_shared();
-    return TRIB_NEXT(posix_spawn)(child, path, actions, attributes, arguments, environment);
-}
-
-TRIB_CALL int posix_spawnp(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
-                           const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {
-    trib_descriptors_shared();
-    return TRIB_NEXT(posix_spawnp)(child, path, actions, attributes, arguments, environment);
 }
 
 TRIB_CALL int system(const char *command) {
@@ -52,8 +47,8 @@ TRIB_CALL FILE *popen(const char *command, const char *mode) {
 
 #ifdef __x86_64__
 /* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it sets
- * trib_in_vfork, so that its close and dup2 leave the parent's table alone, and the parent takes that back. The return
- * address waits in a register, because the child uses the stack. */
+ * trib_in_vfork, so that its close and dup2 leave the parent's table alone; the parent takes that back and tells what the
+ * child has left to be told. The return address waits in a register, because the child uses the stack. */
 __asm__(".pushsection .text\n"
         ".globl vfork\n"
         ".type vfork, @function\n"
@@ -61,7 +56,7 @@ __asm__(".pushsection .text\n"
         "    .cfi_startproc\n"
         "    sub $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call trib_descriptors_shared\n"
+        "    call trib_child_comes\n"
         "    add $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    pop %rdx\n"
@@ -76,6 +71,11 @@ __asm__(".pushsection .text\n"
         "    jl 2f\n"
         "    je 1f\n"
         "    decl %fs:(%rdx)\n"
+        "    push %rax\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call trib_programs_tell\n"
+        "    pop %rax\n"
+        "    .cfi_adjust_cfa_offset -8\n"
         "    ret\n"
         "1:  incl %fs:(%rdx)\n"
         "    ret\n"
@@ -120,7 +120,7 @@ __attribute__((constructor)) static void start(void) {
                 fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
                         strerror(-rc));
         }
-        pthread_atfork(trib_descriptors_shared, NULL, in_child);
+        pthread_atfork(trib_child_comes, NULL, in_child);
     }
     errno = kept;
 }

@@ -101,6 +101,10 @@ bool trib_sink_is_pipeline(void) {
     return atomic_load_explicit(&mode, memory_order_relaxed) == PIPELINE;
 }
 
+bool trib_sink_is_session(void) {
+    return trib_sink_wanted() && atomic_load_explicit(&mode, memory_order_relaxed) == SESSION;
+}
+
 /* ---- open ---- */
 
 static int open_pipeline(void) {
@@ -176,6 +180,11 @@ void trib_sink_name(uint64_t file, const char *path) {
         trib_producer_name_file(producer, file, path);
     else
         trib_pipeline_name_file(pipeline, file, path);
+}
+
+void trib_sink_uncovered(const char *path, enum trib_uncovered why) {
+    if (is_open() && producer)
+        trib_producer_note_uncovered(producer, path, why);
 }
 
 uint16_t trib_sink_place(const struct trib_context *who) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <tributary/event.h>
+#include <tributary/session.h>
 
 /* Whether anybody listens: false sends every interposed call straight on. */
 bool trib_sink_wanted(void);
@@ -21,8 +22,13 @@ bool trib_sink_wanted(void);
 /* Whether events go, or would go, to a pipeline of this process. */
 bool trib_sink_is_pipeline(void);
 
+/* Whether they go, or would go, to a session. */
+bool trib_sink_is_session(void);
+
 void trib_sink_submit(const struct trib_event *event);
 void trib_sink_name(uint64_t file, const char *path);
+/* In a session: such a program is about to start. */
+void trib_sink_uncovered(const char *path, enum trib_uncovered why);
 
 /* Whether this thread is Tributary's own now: opening the sink, or the pipeline's. Asks the kernel. */
 bool trib_sink_is_own_thread(void);

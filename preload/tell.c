@@ -71,9 +71,10 @@ static void tell(struct trib_shim_write *rest, const struct trib_descriptor *kno
                                    .stream = TRIB_STREAM_UNDECIDED,
                                    .kind = TRIB_EVENT_WRITE};
         event.length_bytes = identify_piece(*rest, &at, &event.who);
-        trib_sink_submit(&event);
+        /* Asked first: a session publishes streams from the first question on, this write's among them. */
         if (__builtin_expect(trib_sink_wants_hints(), 0) && known)
             trib_descriptor_hint(known, trib_sink_place(&event.who), event.length_bytes);
+        trib_sink_submit(&event);
         rest->offset_bytes += event.length_bytes;
         rest->length_bytes -= event.length_bytes;
         advance(&at, event.length_bytes);

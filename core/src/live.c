@@ -19,6 +19,7 @@
 #include "base/seen.h"
 #include "base/thread_number.h"
 #include "flow.h"
+#include "session/coverage.h"
 #include "session/recorder.h"
 
 #define BATCH_EVENTS 4096u
@@ -37,6 +38,8 @@ struct trib_live {
     void *ring_memory;
     struct trib_session *session; /* NULL: this process only */
     struct trib_session_sink sink;
+    uint64_t starts_uncovered; /* under the state's lock, with the next */
+    char uncovered[sizeof ((struct trib_status *)NULL)->uncovered];
     _Alignas(64) _Atomic(uint64_t) done; /* processed: events of the ring, or nanoseconds of a session */
     _Atomic(bool) stop, orphaned; /* orphaned: this is a fork's copy, without the thread */
 
@@ -197,6 +200,17 @@ static void told_program(void *arg, uint32_t number, const char *path) {
         check_trace(live, trib_trace_write_note(live->trace, note));
 }
 
+static void told_uncovered(void *arg, enum trib_uncovered why, const char *path) {
+    struct trib_live *live = arg;
+    char note[1200];
+
+    live->starts_uncovered++;
+    if (!trib_uncovered_add(live->uncovered, sizeof live->uncovered, path, why) || !live->trace)
+        return;
+    snprintf(note, sizeof note, "not covered: %s (%s)", path, trib_uncovered_name(why));
+    check_trace(live, trib_trace_write_note(live->trace, note));
+}
+
 /* ---- maintenance thread ---- */
 
 static unsigned take_batch(struct trib_live *live) {
@@ -226,10 +240,16 @@ static unsigned take_of_session(struct trib_live *live) {
     return count;
 }
 
-/* What a process may ask for by trib_producer_place: each context's stream as of its last write. */
+/* What a process may ask for by trib_producer_place: each context's stream as of its last write, and that of a call path
+ * not met before, which policies that go by kind, level or hint know as well. */
 static void publish_place(struct trib_live *live, const struct trib_event *event) {
-    if (event->kind == TRIB_EVENT_WRITE && trib_session_wants_places(live->session))
-        trib_session_publish(live->session, &event->who, trib_pipeline_place(live->pipeline, &event->who));
+    struct trib_context unmet = event->who;
+
+    if (event->kind != TRIB_EVENT_WRITE || !trib_session_wants_places(live->session))
+        return;
+    unmet.signature = TRIB_SESSION_UNMET;
+    trib_session_publish(live->session, &event->who, trib_pipeline_place(live->pipeline, &event->who));
+    trib_session_publish(live->session, &unmet, trib_pipeline_place(live->pipeline, &unmet));
 }
 
 static unsigned run_batch(struct trib_live *live) {
@@ -314,6 +334,8 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
         trib_session_status(live->session, &session);
     out->processes = session.processes;
     out->processes_live = session.processes_live;
+    out->starts_uncovered = live->starts_uncovered;
+    memcpy(out->uncovered, live->uncovered, sizeof out->uncovered);
     out->trace_bytes = live->trace ? trib_trace_writer_bytes(live->trace) : 0;
 }
 
@@ -392,7 +414,8 @@ static int open_session(struct trib_live *live, struct trib_error *error) {
                                             .name = told_name,
                                             .module = told_module,
                                             .signature = told_signature,
-                                            .program = told_program};
+                                            .program = told_program,
+                                            .uncovered = told_uncovered};
     return trib_session_open(&live->session, &config, error);
 }
 

@@ -50,6 +50,11 @@ static void hear_program(void *arg, uint32_t number, const char *path) {
     hear_path(arg, number, path);
 }
 
+static void hear_uncovered(void *arg, enum trib_uncovered why, const char *path) {
+    require(why > TRIB_COVERED && why < TRIB_UNCOVERED_COUNT, "uncovered");
+    hear_path(arg, (uint64_t)why, path);
+}
+
 static void hear_module(void *arg, uint32_t index, const struct trib_module *module) {
     require(index < TRIB_TOLD_MODULES && module->build_id_bytes <= sizeof module->build_id, "module");
     hear_path(arg, index, module->path);
@@ -67,7 +72,8 @@ static void hear_signature(void *arg, uint64_t signature, const struct trib_fram
 
 static unsigned take(struct world *world) {
     static struct trib_event batch[BATCH];
-    const struct trib_session_sink sink = {world, hear_path, hear_module, hear_signature, hear_program};
+    const struct trib_session_sink sink = {world, hear_path, hear_module, hear_signature, hear_program,
+                                            hear_uncovered};
     unsigned count = trib_session_take(world->session, batch, BATCH, &sink);
 
     require(count <= BATCH, "more than asked for");

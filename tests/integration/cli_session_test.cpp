@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/cli.hpp"
+#include "support/elf.hpp"
 #include "support/process.hpp"
 
 using namespace trib_test;
@@ -155,6 +156,26 @@ TEST_CASE("a disk that fills stops the trace, not the command") {
     CHECK(has(outcome.err, "the record is not complete: File too large"));
     check_refusal(trib({"record", "--trace", "/dev/full", "--", "true"}), 125);
 }
+
+#ifdef __x86_64__
+TEST_CASE("programs that tell nothing are named, whoever started them") {
+    Folder folder;
+    const std::string program = static_program().write(folder / "alone");
+    REQUIRE(trib({"record", "--json", folder / "out.json", "--", program}).code == 0);
+    CHECK(summary(folder)["not_covered"]["starts"] == 1);
+    CHECK(summary(folder)["not_covered"]["programs"] == program + " (static)");
+    REQUIRE(record(folder, "true").code == 0);
+    CHECK_FALSE(summary(folder).contains("not_covered"));
+    if (!kCovered)
+        return;
+    const Outcome outcome = record(folder, "cd " + (folder / "") + "; ./alone; PATH=.:$PATH; alone; (exec ./alone); env -i true; true");
+    CHECK(outcome.code == 0);
+    CHECK(summary(folder)["not_covered"]["starts"] == 4);
+    CHECK(has(outcome.err, "alone (static)"));
+    CHECK(has(outcome.err, "true (cleared environment)"));
+    CHECK(has(trib({"inspect", "--events", folder / "out.trib"}).out, "not covered: ./alone (static)"));
+}
+#endif
 
 TEST_CASE("no session file is left behind") {
     Folder folder;

@@ -62,6 +62,7 @@ TEST_CASE("what stdio writes inside libc is told, at exit too") {
     CHECK(lines.back() == "sync 0+end close");
     CHECK(story.said.bytes("a") == 10006);
     CHECK(story.of("b") == Lines{"write 0+13"});
+    CHECK(story.said.events.back().who.signature != TRIB_SIGNATURE_UNKNOWN); // libc's alone, but for the program
 }
 
 TEST_CASE("asynchronous writes are told at submission") {
@@ -129,6 +130,7 @@ TEST_CASE("children are told of in a session, and a lone pipeline keeps to its p
     CHECK(execs.said.writes("before") == Lines{"write 0+10", "write 10+10"});
     CHECK(execs.said.writes("shell") == Lines{"write 0+6"});
     CHECK(execs.said.writes("dd") == Lines{"write 0+4096", "write 4096+4096"});
+    CHECK(Story("starts", true).outcome.code == 0);
     CHECK(Story("daemon", true).said.writes("a") == Lines{"write 0+10"});
 }
 
@@ -153,4 +155,6 @@ TEST_CASE("streams reach the kernel as hints only when asked for") {
     CHECK(run(command, environment).out == "0\n");
     environment["TRIBUTARY_HINTS"] = "1";
     CHECK(run(command, environment).out == "3\n"); // of the four hints, the second
+    CHECK(run_in_session(command, folder.file("trace"), "policy=manual,map=sqlite", {{"TRIBUTARY_HINTS", "1"}}).out ==
+          "3\n"); // its two writes are at two call sites
 }

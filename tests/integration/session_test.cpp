@@ -390,3 +390,24 @@ TEST_CASE("a context's stream is the policy's once its writes have been seen") {
     CHECK(trib_producer_place(producer, &hot) == expected);
     trib_producer_leave(producer);
 }
+
+TEST_CASE("a call path that the session has not met gets what the policy says of its kind") {
+    Folder folder;
+    const std::string path = folder / "session";
+    Pipeline recorder("policy=manual,map=sqlite,drive=none,session=" + path, true); // databases: S2
+    REQUIRE(recorder.rc() == 0);
+    trib_producer *producer = join(path);
+    REQUIRE(producer != nullptr);
+    trib_event event = event_of(TRIB_EVENT_WRITE, 3, 0);
+    event.who.file_kind = TRIB_FILE_DATABASE;
+    CHECK(trib_producer_place(producer, &event.who) == 0); // nothing was written yet
+    REQUIRE(trib_producer_submit(producer, &event));
+    trib_pipeline_drain(recorder.get());
+    CHECK(trib_producer_place(producer, &event.who) == 2);
+    event.who.signature = 4242;
+    CHECK(trib_pipeline_place(recorder.get(), &event.who) == 2);
+    CHECK(trib_producer_place(producer, &event.who) == 2);
+    event.who.file_kind = TRIB_FILE_JOURNAL;
+    CHECK(trib_producer_place(producer, &event.who) == 0);
+    trib_producer_leave(producer);
+}

@@ -90,15 +90,17 @@ inline Outcome run_alone(const std::vector<std::string> &command, const std::str
 }
 
 // As `trib record` runs it: a recorder for the command and its children.
-inline Outcome run_in_session(const std::vector<std::string> &command, const std::string &trace) {
+inline Outcome run_in_session(const std::vector<std::string> &command, const std::string &trace,
+                              const std::string &more = "policy=pcstream", const Environment &added = {}) {
     Folder folder;
     trib_pipeline *recorder = nullptr;
     trib_error error{};
-    const std::string options = "session=" + folder.file("session") + ",process-ring=262144,trace=" + trace;
+    const std::string options = "session=" + folder.file("session") + ",process-ring=262144,trace=" + trace + "," + more;
     if (trib_pipeline_open(&recorder, options.c_str(), true, &error))
         throw std::runtime_error(error.text);
     Environment environment = preload_environment();
     environment["TRIBUTARY_SESSION"] = folder.file("session");
+    environment.insert(added.begin(), added.end());
     const Outcome outcome = run(command, environment);
     trib_pipeline_drain(recorder);
     trib_pipeline_close(recorder);

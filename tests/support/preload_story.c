@@ -328,6 +328,34 @@ static void story_exec(void) {
     check(write(fd, data, 10) == 10);
 }
 
+/* In a child: what the shell that it becomes says. */
+#define STATUS_OF(become)                                                                                              \
+    __extension__({                                                                                                    \
+        int status_ = -1;                                                                                              \
+        pid_t pid_ = fork();                                                                                           \
+        if (pid_ == 0) {                                                                                               \
+            become;                                                                                                    \
+            _exit(errno == ENOENT ? 200 : 201);                                                                        \
+        }                                                                                                              \
+        waitpid(pid_, &status_, 0);                                                                                    \
+        WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;                                                                \
+    })
+
+static void story_starts(void) {
+    char *const list[] = {"sh", "-c", "exit $(($1 + ${LEFT:-0}))", "-", "3", NULL}, *const left[] = {"LEFT=4", NULL};
+
+    check(STATUS_OF(execl("/bin/sh", "sh", "-c", list[2], "-", "3", (char *)NULL)) == 3);
+    check(STATUS_OF(execlp("sh", "sh", "-c", list[2], "-", "3", (char *)NULL)) == 3);
+    check(STATUS_OF(execle("/bin/sh", "sh", "-c", list[2], "-", "3", (char *)NULL, left)) == 7);
+    check(STATUS_OF(execv("/bin/sh", list)) == 3);
+    check(STATUS_OF(execvp("sh", list)) == 3);
+    check(STATUS_OF(execvpe("sh", list, left)) == 7);
+    check(STATUS_OF(execve("/bin/sh", list, left)) == 7);
+    check(STATUS_OF(execvp("absent", list)) == 200);
+    check(STATUS_OF(execl("absent", "absent", (char *)NULL)) == 200);
+    check(STATUS_OF(execl("/", "absent", (char *)NULL)) == 201);
+}
+
 static void *write_a_lot(void *arg) {
     int fd = make(arg, O_WRONLY);
 
@@ -395,7 +423,7 @@ static const struct {
     {"hint", story_hint},
     {"copies", story_copies},   {"aio", story_aio},           {"uring", story_uring},     {"ring", story_ring},
     {"names", story_names},     {"ranges", story_ranges},     {"nameless", story_nameless},
-    {"map", story_map},         {"fork", story_fork},         {"exec", story_exec},       {"threads", story_threads},
+    {"map", story_map},         {"fork", story_fork},         {"exec", story_exec},       {"starts", story_starts},   {"threads", story_threads},
     {"signals", story_signals}, {"daemon", story_daemon},
 };
 

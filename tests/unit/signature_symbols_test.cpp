@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <tributary/signature.h>
+
 #include "signature/elf_symbols.h"
 #include "support/catch.hpp"
 
@@ -71,6 +73,25 @@ TEST_CASE("functions of this program") {
     uint64_t start;
     CHECK(trib_elf_function(&elf, 0, &name, &start) == -ENOENT);
     trib_elf_close(&elf);
+}
+
+TEST_CASE("the entry of a program has its name, stripped or not") {
+    for (const char *path : {"/proc/self/exe", "/bin/ls"}) {
+        struct trib_elf elf;
+        struct trib_module module = {};
+        char text[128];
+        REQUIRE(trib_elf_open(&elf, path) == 0);
+        const uint64_t entry = trib_elf_entry(&elf);
+        module.build_id_bytes = static_cast<uint8_t>(trib_elf_build_id(&elf, module.build_id, sizeof module.build_id));
+        strcpy(module.path, path);
+        trib_elf_close(&elf);
+        REQUIRE(entry != 0);
+        trib_signature_symbolise(&module, entry + 0x21, text, sizeof text);
+        CHECK(std::string(text).find("!_start+0x21") != std::string::npos);
+        module.build_id[0] ^= 1;
+        trib_signature_symbolise(&module, entry + 0x21, text, sizeof text);
+        CHECK(std::string(text).find("_start") == std::string::npos);
+    }
 }
 
 TEST_CASE("files that are not ELF are refused") {

@@ -89,6 +89,28 @@ TEST_CASE("a signal frame is a root") {
     CHECK(walk.path.end == TRIB_PATH_ROOT);
 }
 
+TEST_CASE("a path of roots alone keeps the program's entry, and nothing of the runtime") {
+    const auto trimmed = [](const std::string &frames, unsigned depth = 12) { // r: runtime, p: program
+        struct trib_path path = {};
+        for (const char frame : frames) {
+            path.address[path.count] = 0x1000 + path.count;
+            path.site[path.count++].runtime = frame == 'r';
+        }
+        path.site[path.count - 1].rule.kind = TRIB_RULE_ROOT;
+        path.end = TRIB_PATH_ROOT;
+        trib_path_trim(&path, depth);
+        std::string left;
+        for (unsigned i = 0; i < path.count; i++)
+            left += std::to_string(path.address[i] - 0x1000) + " ";
+        return left;
+    };
+    CHECK(trimmed("rrrp") == "3 "); // the flush at exit
+    CHECK(trimmed("p") == "0 ");
+    CHECK(trimmed("rrrr") == ""); // a thread of the runtime's own
+    CHECK(trimmed("rprrp") == "0 1 ");
+    CHECK(trimmed("prrp", 2) == "0 ");
+}
+
 TEST_CASE("code without rules or with wrong ones ends a path as a failure") {
     for (signature_odd_frame *frame : {odd_wrong_rules, odd_no_rules}) {
         const Walk walk = through(frame);

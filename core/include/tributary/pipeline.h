@@ -47,6 +47,8 @@ struct trib_status {
     uint64_t host_pages, gc_pages, erases; /* emulated drive; 0 elsewhere */
     double waf;                            /* 0 = the drive cannot say */
     uint64_t processes, processes_live;    /* of a session: joined so far, and now; 0 elsewhere */
+    uint64_t starts_uncovered; /* of programs that tell nothing (tributary/session.h), by processes of the session */
+    char uncovered[512];       /* the first of them: "path (why), path (why)" */
 };
 
 /* Opens a pipeline. live: start the ring and the maintenance thread. 0, -EINVAL (options; error says which),

@@ -38,10 +38,34 @@ TRIB_EXPORT bool trib_producer_submit(struct trib_producer *producer, const stru
 /* Names a file in the trace so that people can read it. Dropped silently when there is no room. */
 TRIB_EXPORT void trib_producer_name_file(struct trib_producer *producer, uint64_t file, const char *path);
 
-/* The stream that the recorder's policy gave this context at its last write, a poll (up to 16 ms) ago; 0 = unknown: not
- * written since the first call in the session, or pushed out of the table of 16384 contexts by one of the same place. For
- * drives that take streams from the caller. */
+/* The stream that the recorder's policy gave this context at its last write, a poll (up to 16 ms) ago. Of a call path that
+ * it has not met: what it says of such writes by an unknown one, as trib_pipeline_place does. 0 = unknown: nothing like
+ * it was written since the first call in the session, or it lost its place in the table of 16384 contexts to another.
+ * For drives that take streams from the caller; the first call should come before the first write. */
 TRIB_EXPORT uint16_t trib_producer_place(struct trib_producer *producer, const struct trib_context *who);
+
+/* Why nothing that a program writes is told: the loader puts no library into it, or it makes its system calls itself. */
+enum trib_uncovered {
+    TRIB_COVERED = 0,
+    TRIB_UNCOVERED_SETUID = 1,      /* setuid, setgid, file capabilities: LD_PRELOAD is ignored */
+    TRIB_UNCOVERED_STATIC = 2,      /* there is no loader */
+    TRIB_UNCOVERED_GO = 3,          /* linked with libc or not, it does not write through it */
+    TRIB_UNCOVERED_MACHINE = 4,     /* for another machine, or 32 bits */
+    TRIB_UNCOVERED_ENVIRONMENT = 5, /* started without the session's variables */
+    TRIB_UNCOVERED_COUNT = 6,
+};
+static inline const char *trib_uncovered_name(uint32_t why) {
+    static const char *const names[TRIB_UNCOVERED_COUNT] = {"covered", "setuid", "static", "Go", "another machine",
+                                                            "cleared environment"};
+    return why < TRIB_UNCOVERED_COUNT ? names[why] : "?";
+}
+
+/* Judges a program by the head of its file; TRIB_COVERED also for scripts and for what cannot be read. Async-signal-safe,
+ * keeps errno; some microseconds. */
+TRIB_EXPORT enum trib_uncovered trib_program_uncovered(const char *path);
+
+/* Tells the recorder that such a program is being started; trib_status counts them. */
+TRIB_EXPORT void trib_producer_note_uncovered(struct trib_producer *producer, const char *path, enum trib_uncovered why);
 
 /* Gives the ring back once the recorder has emptied it. NULL is fine. In a fork's child: unmaps only. In a process with
  * threads the mapping stays, so that one of them may still be inside submit. */

@@ -7,7 +7,8 @@
  * so it is exact), with an own cache of .eh_frame unwind rules as the miss path. A path ends at the
  * first address outside every mapped ELF file (JIT code), at a signal handler's trampoline, and
  * before thread roots: when a walk reaches the outermost frame, the outermost frames that lie in
- * the C and C++ runtime are dropped, because every libc update moves them.
+ * the C and C++ runtime are dropped, because every libc update moves them; of a path of nothing else
+ * (stdio's flush at exit) the program's entry stays.
  *
  * Thread safety: every call may be made from any thread. trib_signature_capture takes no lock of
  * its own, uses no malloc, never reads outside the stack it runs on, and keeps errno; a miss, and

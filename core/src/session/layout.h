@@ -92,6 +92,9 @@ static inline pid_t trib_session_pid_of(uint64_t owner) {
     return (pid_t)(uint32_t)(owner >> 8);
 }
 
+/* The signature of no call path: under it stands what the policy says of such writes by a path that it has not met. */
+#define TRIB_SESSION_UNMET UINT64_MAX
+
 /* Where a context's stream stands, and the tag that says that it is this context's. */
 static inline uint64_t trib_session_place_key(const struct trib_context *who) {
     return trib_hash(who, sizeof *who);

@@ -319,8 +319,26 @@ void trib_producer_name_file(struct trib_producer *producer, uint64_t file, cons
     end_text(producer);
 }
 
+void trib_producer_note_uncovered(struct trib_producer *producer, const char *path, enum trib_uncovered why) {
+    size_t length = strnlen(path, TRIB_TEXT_PATH_BYTES_MAX);
+
+    if (!atomic_load_explicit(is_here(producer), memory_order_relaxed) || !begin_text(producer))
+        return;
+    (void)trib_text_put(&producer->texts, TRIB_TEXT_UNCOVERED, (uint64_t)why, path, (uint32_t)length);
+    end_text(producer);
+}
+
+static bool find_place(const struct trib_session_header *header, const struct trib_context *who, uint16_t *stream) {
+    uint64_t key = trib_session_place_key(who);
+    uint64_t place = atomic_load_explicit(&header->places[key % TRIB_SESSION_PLACES], memory_order_relaxed);
+
+    *stream = (uint16_t)place;
+    return (place ^ key) >> 16 == 0;
+}
+
 uint16_t trib_producer_place(struct trib_producer *producer, const struct trib_context *who) {
     struct trib_context mine = *who;
+    uint16_t stream;
 
     if (!atomic_load_explicit(is_here(producer), memory_order_relaxed))
         return 0;
@@ -328,7 +346,8 @@ uint16_t trib_producer_place(struct trib_producer *producer, const struct trib_c
     struct trib_session_header *header = producer->header;
     if (!atomic_load_explicit(&header->wants_places, memory_order_relaxed))
         atomic_store_explicit(&header->wants_places, 1, memory_order_relaxed);
-    uint64_t key = trib_session_place_key(&mine);
-    uint64_t place = atomic_load_explicit(&header->places[key % TRIB_SESSION_PLACES], memory_order_relaxed);
-    return (place ^ key) >> 16 ? 0 : (uint16_t)place;
+    if (find_place(header, &mine, &stream))
+        return stream;
+    mine.signature = TRIB_SESSION_UNMET; /* a new call path: as its kind of writes by any */
+    return find_place(header, &mine, &stream) ? stream : 0;
 }

@@ -13,6 +13,7 @@
 #include <tributary/error.h>
 #include <tributary/event.h>
 
+#include "session/layout.h"
 #include "session/told.h"
 
 struct trib_session;

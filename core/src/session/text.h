@@ -19,6 +19,7 @@ enum trib_text_kind {
     TRIB_TEXT_SIGNATURE = 2, /* id: signature; body: trib_text_frame[] */
     TRIB_TEXT_MODULE = 3,    /* id: trib_text_module_key; body: struct trib_module without the path's rest */
     TRIB_TEXT_PROGRAM = 4,   /* id: program's number; body: path */
+    TRIB_TEXT_UNCOVERED = 5, /* id: enum trib_uncovered; body: path of a program that is being started */
 };
 
 struct trib_text_head {

@@ -46,7 +46,7 @@ static void hear_signature(struct trib_told *told, const struct trib_text_head *
 bool trib_told_hear(struct trib_told *told, const struct trib_text_head *head, const uint8_t *body,
                     const struct trib_session_sink *sink) {
     char path[TRIB_TEXT_PATH_BYTES_MAX + 1];
-    bool is_path = head->kind == TRIB_TEXT_NAME || head->kind == TRIB_TEXT_PROGRAM;
+    bool is_path = head->kind == TRIB_TEXT_NAME || head->kind == TRIB_TEXT_PROGRAM || head->kind == TRIB_TEXT_UNCOVERED;
 
     if (is_path && head->body_bytes > TRIB_TEXT_PATH_BYTES_MAX)
         return false;
@@ -64,6 +64,11 @@ bool trib_told_hear(struct trib_told *told, const struct trib_text_head *head, c
         if (!told->program_told[head->id])
             sink->program(sink->arg, (uint32_t)head->id, path);
         told->program_told[head->id] = true;
+        return true;
+    case TRIB_TEXT_UNCOVERED:
+        if (head->id == TRIB_COVERED || head->id >= TRIB_UNCOVERED_COUNT)
+            return false;
+        sink->uncovered(sink->arg, (enum trib_uncovered)head->id, path);
         return true;
     case TRIB_TEXT_MODULE:
         return head->body_bytes == sizeof(struct trib_module) && hear_module(told, head->id, body, sink);

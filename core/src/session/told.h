@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tributary/session.h>
 #include <tributary/signature.h>
 
 #include "session/text.h"
@@ -21,6 +22,7 @@ struct trib_session_sink {
     void (*module)(void *arg, uint32_t index, const struct trib_module *module);
     void (*signature)(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count);
     void (*program)(void *arg, uint32_t number, const char *path);
+    void (*uncovered)(void *arg, enum trib_uncovered why, const char *path); /* once per start */
 };
 
 struct trib_told {

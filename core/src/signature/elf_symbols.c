@@ -142,3 +142,10 @@ int trib_elf_function(const struct trib_elf *elf, uint64_t address, const char *
     }
     return -ENOENT;
 }
+
+uint64_t trib_elf_entry(const struct trib_elf *elf) {
+    Elf64_Ehdr header;
+
+    memcpy(&header, elf->bytes, sizeof header); /* trib_elf_open has seen that it is there */
+    return header.e_entry;
+}

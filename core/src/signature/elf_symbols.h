@@ -29,5 +29,8 @@ size_t trib_elf_build_id(const struct trib_elf *elf, uint8_t *out, size_t capaci
 int trib_elf_function(const struct trib_elf *elf, uint64_t address, const char **name,
                       uint64_t *start);
 
+/* Where the program begins, as in the file; 0 = nowhere (a library). */
+uint64_t trib_elf_entry(const struct trib_elf *elf);
+
 TRIB_C_END
 #endif

@@ -13,6 +13,8 @@
 
 #include "elf_symbols.h"
 
+#define ENTRY_BYTES_MAX 64u /* of crt1's _start: 34 on x86-64 */
+
 typedef char *demangle_function(const char *mangled, char *buffer, size_t *length, int *status);
 
 static demangle_function *demangle;
@@ -69,6 +71,16 @@ static void debug_file(const struct trib_module *module, char *path, size_t capa
     snprintf(path + used, capacity - used, ".debug");
 }
 
+/* A stripped program has no name left for its beginning, but its header has the place. */
+static bool is_entry(const struct trib_elf *elf, uint64_t address, uint64_t *start) {
+    uint64_t entry = trib_elf_entry(elf);
+
+    if (!entry || address < entry || address - entry >= ENTRY_BYTES_MAX)
+        return false;
+    *start = entry;
+    return true;
+}
+
 static char *find_name(const char *path, const struct trib_module *module, uint64_t address,
                        uint64_t *start) {
     struct trib_elf elf;
@@ -76,8 +88,11 @@ static char *find_name(const char *path, const struct trib_module *module, uint6
     char *name = NULL;
     if (trib_elf_open(&elf, path))
         return NULL;
-    if (is_same_build(&elf, module) && trib_elf_function(&elf, address, &symbol, start) == 0)
+    bool is_same = is_same_build(&elf, module);
+    if (is_same && trib_elf_function(&elf, address, &symbol, start) == 0)
         name = readable(symbol);
+    else if (is_same && is_entry(&elf, address, start))
+        name = strdup("_start");
     trib_elf_close(&elf);
     return name;
 }

@@ -232,13 +232,29 @@ void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth,
     }
 }
 
+/* The flush at exit is libc's alone but for the program's entry: that it was this program is all there is to know. */
+static void keep_outermost(struct trib_path *path, unsigned outermost) {
+    if (path->site[outermost].runtime)
+        return;
+    path->site[0] = path->site[outermost];
+    path->address[0] = path->address[outermost];
+    path->count = 1;
+}
+
+static void drop_roots(struct trib_path *path) {
+    unsigned walked = path->count;
+
+    if (walked && path->site[walked - 1].rule.kind == TRIB_RULE_ROOT)
+        path->count--;
+    while (path->count && path->site[path->count - 1].runtime)
+        path->count--;
+    if (walked && path->count == 0)
+        keep_outermost(path, walked - 1);
+}
+
 void trib_path_trim(struct trib_path *path, unsigned depth) {
-    if (path->end == TRIB_PATH_ROOT) {
-        if (path->count && path->site[path->count - 1].rule.kind == TRIB_RULE_ROOT)
-            path->count--;
-        while (path->count && path->site[path->count - 1].runtime)
-            path->count--;
-    }
+    if (path->end == TRIB_PATH_ROOT)
+        drop_roots(path);
     if (path->count > depth)
         path->count = depth;
 }

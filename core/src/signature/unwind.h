@@ -59,7 +59,8 @@ void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth,
 
 /* Drops thread roots: if the path reached its root, the outermost frame when it has no caller, then
  * every frame of the C and C++ runtime that is outermost. Their addresses change with every libc
- * update. Then cuts at `depth`. */
+ * update. A path of roots alone keeps the outermost if that is the program's own (_start). Then cuts
+ * at `depth`. */
 void trib_path_trim(struct trib_path *path, unsigned depth);
 
 /* Looks a return address up; false if no mapped ELF file holds it. */

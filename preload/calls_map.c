@@ -24,8 +24,7 @@ TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd,
         return start;
     trib_ring_mapped(fd, start, (uint64_t)offset);
     if (trib_descriptor_look(fd, frame, &known))
-        trib_mapping_add(&known, start, length, (uint64_t)offset,
-                         trib_signature_capture(frame, TRIB_SIGNATURE_DEPTH_DEFAULT));
+        trib_mapping_add(&known, start, length, (uint64_t)offset, trib_tell_mapper(&known, frame));
     return start;
 }
 TRIB_SAME(mmap) void *mmap64(void *wanted, size_t length, int access, int flags, int fd, off64_t offset);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of the process: start, children, end. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "mappings.h"
 #include "next.h"
 #include "raw.h"
+#include "shim.h"
 #include "sink.h"
 #include "tell.h"
 
@@ -108,24 +110,48 @@ __attribute__((noreturn)) static void leave(int code) {
         trib_syscall(SYS_exit_group, code);
 }
 
+static void hook(void) {
+    int rc = trib_entry_patch();
+
+    if (trib_sink_is_pipeline()) {
+        trib_entry_patch_exit(leave);
+        if (rc) /* a session has too many processes to say it in each */
+            fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n", strerror(-rc));
+    }
+    pthread_atfork(trib_child_comes, NULL, in_child);
+}
+
 __attribute__((constructor)) static void start(void) {
     int kept = errno;
 
     trib_sink_start();
-    if (trib_sink_wanted()) {
-        int rc = trib_entry_patch();
-        if (trib_sink_is_pipeline()) {
-            trib_entry_patch_exit(leave);
-            if (rc) /* a session has too many processes to say it in each */
-                fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
-                        strerror(-rc));
-        }
-        pthread_atfork(trib_child_comes, NULL, in_child);
-    }
+    if (trib_sink_wanted())
+        hook();
     errno = kept;
 }
 
+int trib_shim_start(const char *options, struct trib_error *error) {
+    if (trib_sink_wanted())
+        return 0;
+    int rc = trib_sink_start_with(options, error);
+    if (rc == 0)
+        hook();
+    return rc;
+}
+
+/* What was closed or opened meanwhile went by unseen. */
+void trib_shim_pause(bool pause) {
+    if (!pause)
+        trib_descriptors_forget(0, UINT_MAX);
+    trib_sink_pause(pause);
+}
+
+bool trib_shim_status(struct trib_status *out) {
+    return trib_sink_status(out);
+}
+
 __attribute__((destructor)) static void stop(void) {
+    trib_sink_pause(false);
     if (!trib_sink_wanted())
         return;
     trib_mappings_sync_all();

@@ -7,10 +7,12 @@
 #ifndef TRIB_PRELOAD_SHIM_H
 #define TRIB_PRELOAD_SHIM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
 #include <tributary/event.h>
+#include <tributary/pipeline.h>
 
 TRIB_C_BEGIN
 
@@ -20,10 +22,10 @@ struct trib_shim_write {
     uint64_t offset_bytes, length_bytes; /* as the kernel took them: > 0 */
     const struct iovec *parts; /* the program's buffers; NULL where they cannot be read (sendfile, mmap) */
     int part_count;
-    int fd; /* -1 for mapped pages */
+    int fd; /* -1 for mapped pages; at the mmap itself fd and frame are its own, and parts is NULL */
     uint8_t file_kind; /* enum trib_file_kind, by name */
     void *frame; /* TRIB_FRAME_HERE() of the interposed function; NULL for mapped pages */
-    uint64_t map_signature; /* for mapped pages: call path of the mmap, because the store itself goes unseen */
+    uint64_t map_signature; /* for mapped pages: what identify said at the mmap, because the store itself goes unseen */
 };
 
 /* Says who writes the first bytes of `write` and returns how many bytes that holds for, 1..length_bytes; called again
@@ -35,6 +37,16 @@ TRIB_EXPORT void trib_shim_identify_with(trib_shim_identify *identify);
 
 /* The default, for a door that knows nothing better about this write. */
 TRIB_EXPORT trib_shim_identify trib_shim_identify_native;
+
+/* For a library that is loaded with options of a pipeline (docs/options.md): opens it and tells of every call from now on;
+ * where the environment says where events go, that holds instead. Once. 0, or -errno with a sentence. */
+TRIB_EXPORT int trib_shim_start(const char *options, struct trib_error *error);
+
+/* Tells of nothing, or again: learned state, trace and pipeline stay open. After trib_shim_start. */
+TRIB_EXPORT void trib_shim_pause(bool pause);
+
+/* What the pipeline of this process has counted. False: there is none, as in a session. */
+TRIB_EXPORT bool trib_shim_status(struct trib_status *out);
 
 /* For a library loaded into a running program: points the imports of every loaded object but libc, the loader and this
  * library at the shim. Number of slots patched, or -errno. */

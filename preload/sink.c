@@ -31,6 +31,7 @@ struct own_page {
 };
 
 static _Atomic(int) mode;
+static _Atomic(bool) paused;
 static struct own_page *own;
 static bool hints;
 static char setting[4096]; /* of the environment, which programs overwrite */
@@ -51,18 +52,20 @@ static bool owns_pipeline(void) {
     return putenv(mark) == 0;
 }
 
+static bool prepare(const char *text) {
+    if (strlen(text) >= sizeof setting)
+        return false;
+    memcpy(setting, text, strlen(text) + 1);
+    hints = getenv("TRIBUTARY_HINTS") && strcmp(getenv("TRIBUTARY_HINTS"), "1") == 0;
+    own = mmap(NULL, sizeof *own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return own != MAP_FAILED && madvise(own, sizeof *own, MADV_WIPEONFORK) == 0;
+}
+
 static enum mode read_mode(void) {
     const char *session = getenv("TRIBUTARY_SESSION"), *options = getenv("TRIBUTARY");
     const char *text = session && *session ? session : options;
 
-    if (!text || !*text || strlen(text) >= sizeof setting)
-        return OFF;
-    if (text == options && !owns_pipeline())
-        return OFF;
-    memcpy(setting, text, strlen(text) + 1);
-    hints = getenv("TRIBUTARY_HINTS") && strcmp(getenv("TRIBUTARY_HINTS"), "1") == 0;
-    own = mmap(NULL, sizeof *own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (own == MAP_FAILED || madvise(own, sizeof *own, MADV_WIPEONFORK) != 0)
+    if (!text || !*text || (text == options && !owns_pipeline()) || !prepare(text))
         return OFF;
     return text == options ? PIPELINE : SESSION;
 }
@@ -84,7 +87,11 @@ bool trib_sink_wanted(void) {
         trib_sink_start();
         now = atomic_load_explicit(&mode, memory_order_acquire);
     }
-    return now != OFF;
+    return now != OFF && !atomic_load_explicit(&paused, memory_order_relaxed);
+}
+
+void trib_sink_pause(bool pause) {
+    atomic_store(&paused, pause);
 }
 
 bool trib_sink_is_own_thread(void) {
@@ -116,6 +123,26 @@ static int open_pipeline(void) {
     if (rc)
         fprintf(stderr, "tributary: %s; running without\n", error.text[0] ? error.text : strerror(-rc));
     return rc;
+}
+
+int trib_sink_start_with(const char *options, struct trib_error *error) {
+    trib_sink_start();
+    if (atomic_load(&mode) != OFF)
+        return 0;
+    if (!owns_pipeline()) {
+        snprintf(error->text, sizeof error->text, "TRIBUTARY_PID says that another process records");
+        return -EBUSY;
+    }
+    if (!prepare(options)) {
+        snprintf(error->text, sizeof error->text, "options longer than %zu characters, or no memory", sizeof setting - 1);
+        return -ENOMEM;
+    }
+    int rc = trib_pipeline_open(&pipeline, setting, true, error);
+    if (rc)
+        return rc;
+    atomic_store_explicit(&own->progress, OPEN, memory_order_release);
+    atomic_store_explicit(&mode, PIPELINE, memory_order_release);
+    return 0;
 }
 
 static int join_session(void) {
@@ -191,6 +218,14 @@ uint16_t trib_sink_place(const struct trib_context *who) {
     if (!trib_sink_wanted() || !is_open())
         return 0;
     return producer ? trib_producer_place(producer, who) : trib_pipeline_place(pipeline, who);
+}
+
+bool trib_sink_status(struct trib_status *out) {
+    bool is_here = pipeline && own && atomic_load(&own->progress) == OPEN;
+
+    if (is_here)
+        trib_pipeline_status(pipeline, out);
+    return is_here;
 }
 
 void trib_sink_settle(void) {

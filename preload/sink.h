@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <tributary/event.h>
+#include <tributary/pipeline.h>
 #include <tributary/session.h>
 
 /* Whether anybody listens: false sends every interposed call straight on. */
@@ -41,6 +42,16 @@ uint16_t trib_sink_place(const struct trib_context *who);
 
 /* Reads the environment; before main, or by the first interposed call if that comes earlier. */
 void trib_sink_start(void);
+
+/* For a library that is loaded with options: a pipeline of this process, opened now, unless the environment has said where
+ * events go. 0, or -errno with a sentence. */
+int trib_sink_start_with(const char *options, struct trib_error *error);
+
+/* Nobody listens for a while; what is open stays open. */
+void trib_sink_pause(bool pause);
+
+/* What the pipeline of this process has counted. False: there is none. */
+bool trib_sink_status(struct trib_status *out);
 
 /* The process ends here and now, perhaps in a signal handler: nothing may be closed, but the pipeline's thread gets time
  * for a last look. */

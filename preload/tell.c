@@ -107,6 +107,18 @@ void trib_tell_at_end(struct trib_descriptor *known, struct trib_shim_write *wri
     trib_tell_write(known, write);
 }
 
+uint64_t trib_tell_mapper(struct trib_descriptor *known, void *frame) {
+    int kept = errno;
+
+    trib_descriptor_name(known);
+    struct trib_shim_write write = {
+        .file = known->file, .length_bytes = 1, .fd = known->fd, .file_kind = known->kind, .frame = frame};
+    struct trib_context who = {.file_kind = known->kind};
+    (void)atomic_load_explicit(&identify, memory_order_relaxed)(&write, &who);
+    errno = kept;
+    return who.signature;
+}
+
 void trib_tell_mapped(const struct trib_mapped *mapped, uint64_t offset_bytes, uint64_t length_bytes) {
     struct trib_shim_write write = {.file = mapped->file,
                                     .offset_bytes = offset_bytes,

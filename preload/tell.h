@@ -25,6 +25,8 @@ struct trib_mapped {
     uint64_t file, signature; /* the call path of mmap */
     uint8_t kind;
 };
+/* Who maps it. */
+uint64_t trib_tell_mapper(struct trib_descriptor *known, void *frame);
 void trib_tell_mapped(const struct trib_mapped *mapped, uint64_t offset_bytes, uint64_t length_bytes);
 
 /* length_bytes may be TRIB_LENGTH_TO_END; cause is an enum trib_cause. */

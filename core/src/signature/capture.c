@@ -21,6 +21,8 @@
 #define CHECK_EVERY_HITS                                                                           \
     1024u /* how long a memo may outlive dlclose + dlopen at the same address */
 #define SIGNATURE_SEED 0x7472696275746172ull
+#define COMPOSED_SEED  0x6a61766170617468ull
+#define OUTERMOST_SHOWN 12u /* of a path that is deeper than the dictionary's */
 
 static struct trib_dictionary dictionary;
 static pthread_once_t dictionary_once = PTHREAD_ONCE_INIT;
@@ -203,6 +205,35 @@ uint64_t trib_signature_capture(void *frame_address, unsigned depth) {
     if (TRIB_UNLIKELY(!entry || !still_valid(thread)))
         signature = capture_slowly(thread, frame, depth, false);
     clear_busy(thread);
+    return signature;
+}
+
+/* ---- paths that others put together ---- */
+
+static void record_composed(const struct trib_frame *frames, unsigned count, uint64_t signature) {
+    uint64_t frame[TRIB_SIGNATURE_DEPTH_MAX];
+    unsigned shown = count < TRIB_SIGNATURE_DEPTH_MAX ? count : TRIB_SIGNATURE_DEPTH_MAX;
+
+    if (!dictionary.slot || trib_dictionary_find(&dictionary, signature, NULL, 0))
+        return;
+    for (unsigned i = 0; i < shown; i++) {
+        bool is_outer = i >= TRIB_SIGNATURE_DEPTH_MAX - OUTERMOST_SHOWN;
+        const struct trib_frame *from = &frames[is_outer ? count - shown + i : i];
+        frame[i] = (uint64_t)from->module << TRIB_DICTIONARY_OFFSET_BITS | from->offset_bytes;
+    }
+    trib_dictionary_add(&dictionary, signature, frame, shown);
+}
+
+uint64_t trib_signature_of_frames(const struct trib_frame *frames, unsigned count) {
+    uint64_t signature = COMPOSED_SEED;
+
+    if (count == 0)
+        return TRIB_SIGNATURE_UNKNOWN;
+    for (unsigned i = 0; i < count; i++)
+        signature = trib_hash_mix(trib_hash_mix(signature, frames[i].build_id), frames[i].offset_bytes);
+    signature = signature == TRIB_SIGNATURE_UNKNOWN ? 1 : signature;
+    pthread_once(&dictionary_once, open_dictionary);
+    record_composed(frames, count, signature);
     return signature;
 }
 

@@ -48,7 +48,7 @@ static struct {
 static TRIB_ATOMIC(bool) frozen;
 
 /* Append-only: an entry is written before the count that covers it. */
-static struct trib_module known[TRIB_MODULES_MAX];
+static struct trib_module known[TRIB_MODULES_KNOWN_MAX];
 static TRIB_ATOMIC(uint32_t) known_count;
 
 #define LOAD(field)         atomic_load_explicit(&(field), memory_order_acquire)
@@ -191,7 +191,7 @@ static uint32_t intern_module(const struct trib_module *module) {
     for (uint32_t i = 0; i < count; i++)
         if (known[i].build_id_hash == module->build_id_hash && !strcmp(known[i].path, module->path))
             return i;
-    if (count == TRIB_MODULES_MAX)
+    if (count == TRIB_MODULES_KNOWN_MAX)
         return UINT32_MAX;
     known[count] = *module;
     atomic_store_explicit(&known_count, count + 1, memory_order_release);
@@ -256,6 +256,19 @@ static void publish(const struct snapshot *snapshot) {
         STORE(trib_modules_generation, generation + 1 ? generation + 1 : 1);
     }
     end_publishing(&before);
+}
+
+int trib_modules_name(const struct trib_module *module, uint32_t *index) {
+    sigset_t before;
+
+    if (!begin_publishing(&before))
+        return -ENOSPC;
+    uint32_t found = intern_module(module);
+    end_publishing(&before);
+    if (found == UINT32_MAX)
+        return -ENOSPC;
+    *index = found;
+    return 0;
 }
 
 static void refresh(void) {

@@ -19,7 +19,8 @@
 
 TRIB_C_BEGIN
 
-#define TRIB_MODULES_MAX 2048u
+#define TRIB_MODULES_MAX       2048u
+#define TRIB_MODULES_KNOWN_MAX 4096u /* with those that are named, not mapped */
 
 struct trib_segment {
     uintptr_t start, end;         /* executable bytes */
@@ -47,6 +48,9 @@ bool trib_modules_find(uintptr_t address, struct trib_segment *out);
  * why): what it opens later ends its paths. Other children notice dlopen as their parent does. */
 void trib_modules_before_fork(void);
 void trib_modules_after_fork(bool in_child);
+
+/* The index of a module that is in no map: code of a virtual machine. 0, or -ENOSPC. */
+int trib_modules_name(const struct trib_module *module, uint32_t *index);
 
 uint32_t trib_modules_count(void);
 

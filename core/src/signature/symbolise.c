@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "elf_symbols.h"
+#include "named.h"
 
 #define ENTRY_BYTES_MAX 64u /* of crt1's _start: 34 on x86-64 */
 
@@ -105,6 +106,9 @@ size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offse
     const char *slash = strrchr(module->path, '/');
     const char *file = slash ? slash + 1 : module->path;
     uint64_t address = offset_bytes ? offset_bytes - 1 : 0; /* the call, not what it returns to */
+    const char *named = trib_named_text(module);
+    if (named)
+        return (size_t)snprintf(text, capacity, "%s", named);
     if (module->build_id_bytes) {
         debug_file(module, debug, sizeof debug);
         name = find_name(debug, module, address, &start);

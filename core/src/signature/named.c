@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "named.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "modules.h"
+
+#define PREFIX "java:"
+
+int trib_signature_named_frame(const char *name, struct trib_frame *out) {
+    struct trib_module module = {.build_id_hash = trib_hash(name, strlen(name))};
+    size_t shown = strcspn(name, "(");
+    uint32_t index = TRIB_MODULES_KNOWN_MAX; /* nobody's */
+
+    if (strncmp(name, PREFIX, sizeof PREFIX - 1) != 0)
+        return -EINVAL;
+    memcpy(module.path, name, shown < sizeof module.path ? shown : sizeof module.path - 1);
+    int rc = trib_modules_name(&module, &index);
+    *out = (struct trib_frame){.build_id = module.build_id_hash, .module = index};
+    return rc;
+}
+
+const char *trib_named_text(const struct trib_module *module) {
+    bool is_named = !module->build_id_bytes && strncmp(module->path, PREFIX, sizeof PREFIX - 1) == 0;
+
+    return is_named ? module->path + sizeof PREFIX - 1 : NULL;
+}

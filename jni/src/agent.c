@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the JVM calls: at its start (-agentpath:libtributary-jvm.so=key=value,...) and, any number of times, when somebody
+ * attaches (jcmd PID JVMTI.agent_load): then the options are a command. Nothing ever goes to standard output. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jvmti.h>
+
+#include <tributary/signature.h>
+
+#include "identify.h"
+#include "life.h"
+#include "options.h"
+#include "shim.h"
+#include "tally.h"
+#include "vm.h"
+
+/* ---- status and dump ---- */
+
+static void print_status(FILE *out) {
+    struct trib_jvm_counts counts;
+    struct trib_status status = {.policy = ""};
+
+    trib_jvm_count(&counts);
+    fprintf(out, "tributary: jvm %s java-frames %s fast %s\n", trib_vm.version[0] ? trib_vm.version : "unknown",
+            trib_life_java_frames(), counts.is_fast ? "on" : counts.why_slow);
+    fprintf(out,
+            "tributary: writes %" PRIu64 " with-java-frames %" PRIu64 " mapped %" PRIu64 " asked-jvmti %" PRIu64 " fast %" PRIu64
+            " checked %" PRIu64 " wrong %" PRIu64 "\n",
+            counts.writes, counts.java, counts.mapped, counts.asked, counts.hits, counts.checked, counts.wrong);
+    if (trib_shim_status(&status))
+        fprintf(out,
+                "tributary: policy %s drive %s events %" PRIu64 " dropped %" PRIu64 " written-bytes %" PRIu64
+                " trace-bytes %" PRIu64 "\n",
+                status.policy, status.drive, status.events, status.events_dropped, status.clock_bytes, status.trace_bytes);
+}
+
+static void print_signature(void *arg, uint64_t signature, uint64_t writes, uint64_t bytes) {
+    struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
+    unsigned count = trib_signature_frames(signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
+    struct trib_module module;
+    char text[512];
+    FILE *out = arg;
+
+    fprintf(out, "%016" PRIx64 " writes %" PRIu64 " bytes %" PRIu64 "\n", signature, writes, bytes);
+    for (unsigned i = 0; i < count; i++) {
+        if (trib_signature_module(frames[i].module, &module) != 0)
+            continue;
+        trib_signature_symbolise(&module, frames[i].offset_bytes, text, sizeof text);
+        fprintf(out, "    %s\n", text);
+    }
+}
+
+/* In one call of ours, which the shim does not tell of as it would of stdio's. */
+static bool put(const char *path, const char *text, size_t length) {
+    int fd = *path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDERR_FILENO;
+    bool whole = fd >= 0 && write(fd, text, length) == (ssize_t)length;
+
+    if (fd >= 0 && fd != STDERR_FILENO)
+        close(fd);
+    return whole;
+}
+
+static jint print(const struct trib_jvm_options *options) {
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+
+    if (!out)
+        return JNI_ERR;
+    print_status(out);
+    if (options->command == TRIB_JVM_DUMP)
+        trib_tally_visit(print_signature, out);
+    fclose(out);
+    bool whole = put(options->file, text, length);
+    free(text);
+    if (!whole)
+        fprintf(stderr, "tributary: cannot write %s\n", options->file);
+    return whole ? JNI_OK : JNI_ERR;
+}
+
+/* ---- entries ---- */
+
+static jint refuse(const char *text, bool is_strict) {
+    fprintf(stderr, "tributary: %s; the JVM %s\n", text, is_strict ? "ends, as strict=1 asks" : "runs without Tributary");
+    return is_strict ? JNI_ERR : JNI_OK;
+}
+
+static jint begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options) {
+    struct trib_error error = {.text = ""};
+    int rc = trib_life_begin(java, env, options, &error);
+
+    return rc ? refuse(error.text[0] ? error.text : strerror(-rc), options->strict) : JNI_OK;
+}
+
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *java, char *text, void *reserved) {
+    struct trib_jvm_options options;
+    struct trib_error error;
+
+    (void)reserved;
+    if (trib_jvm_options_parse(text ? text : "", &options, &error) != 0)
+        return refuse(error.text, options.strict);
+    if (options.command != TRIB_JVM_START)
+        return refuse("status, dump and stop are for a JVM that runs", options.strict);
+    return begin(java, NULL, &options);
+}
+
+/* What is wrong is the caller's to hear; the JVM goes on whatever this returns. */
+JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *java, char *text, void *reserved) {
+    struct trib_jvm_options options;
+    struct trib_error error;
+    JNIEnv *env = NULL;
+
+    (void)reserved;
+    if (trib_jvm_options_parse(text ? text : "", &options, &error) != 0) {
+        fprintf(stderr, "tributary: %s; nothing changes\n", error.text);
+        return JNI_ERR;
+    }
+    if (options.command == TRIB_JVM_STATUS || options.command == TRIB_JVM_DUMP)
+        return print(&options);
+    if (options.command == TRIB_JVM_STOP) {
+        trib_shim_pause(true);
+        return JNI_OK;
+    }
+    if (trib_life_has_begun()) {
+        trib_shim_pause(false);
+        return JNI_OK;
+    }
+    if ((*java)->GetEnv(java, (void **)&env, JNI_VERSION_1_6) != JNI_OK)
+        return JNI_ERR;
+    return begin(java, env, &options);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "life.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "identify.h"
+#include "shim.h"
+#include "vm.h"
+
+#define LOOKS_EARLY 1024u /* before, writes that are a power of two look for a VM; from then on, one in as many */
+
+static struct trib_jvm_options settings;
+static _Atomic(bool) has_begun, has_met, is_meeting;
+static _Atomic(unsigned) writes_without;
+static bool is_preloaded;
+static pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER;
+static char java_frames[160] = "no JVM yet";
+
+bool trib_life_has_begun(void) {
+    return atomic_load(&has_begun);
+}
+
+const char *trib_life_java_frames(void) {
+    return java_frames;
+}
+
+/* ---- libraries that come later ---- */
+
+static int read_loads(struct dl_phdr_info *info, size_t size, void *loads) {
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+/* Preloaded, the loader does this. */
+static void patch_new_libraries(void) {
+    static unsigned long long patched;
+    unsigned long long loads = 0;
+
+    pthread_mutex_lock(&patching);
+    dl_iterate_phdr(read_loads, &loads);
+    int slots = loads == patched || is_preloaded ? 0 : trib_shim_patch_imports();
+    if (slots < 0 && patched == 0)
+        fprintf(stderr, "tributary: this program's imports cannot be changed (%s); preload the library instead\n",
+                strerror(-slots));
+    patched = loads;
+    pthread_mutex_unlock(&patching);
+}
+
+/* ---- the VM's events ---- */
+
+/* The first native method of a library is bound when the library is there and has not been called. */
+static void JNICALL native_bound(jvmtiEnv *tool, JNIEnv *env, jthread thread, jmethodID method, void *address, void **other) {
+    (void)tool, (void)env, (void)thread, (void)method, (void)address, (void)other;
+    patch_new_libraries();
+}
+
+/* No lock: what this asks of Java binds methods, which calls us back. */
+static void meet(JavaVM *java, JNIEnv *env) {
+    char why[sizeof java_frames];
+
+    if (atomic_exchange(&is_meeting, true))
+        return;
+    int rc = trib_vm_meet(java, env, why);
+    snprintf(java_frames, sizeof java_frames, "%s", rc ? why : "on");
+    if (rc)
+        fprintf(stderr, "tributary: %s: call paths are native ones only\n", java_frames);
+    else
+        trib_jvm_identify_fast();
+    atomic_store(&has_met, true);
+}
+
+static void JNICALL vm_began(jvmtiEnv *tool, JNIEnv *env, jthread thread) {
+    JavaVM *java;
+
+    (void)tool, (void)thread;
+    if ((*env)->GetJavaVM(env, &java) == 0)
+        meet(java, env);
+    patch_new_libraries();
+}
+
+static void JNICALL vm_ends(jvmtiEnv *tool, JNIEnv *env) {
+    (void)tool, (void)env;
+    trib_vm_leave();
+}
+
+static void JNICALL code_gone(jvmtiEnv *tool, jmethodID method, const void *address) {
+    (void)tool, (void)method, (void)address;
+    trib_jvm_identify_forget();
+}
+
+/* HotSpot's own event: of classes whose methods only ever were interpreted no code goes. */
+static void JNICALL class_gone(jvmtiEnv *tool, ...) {
+    (void)tool;
+    trib_jvm_identify_forget();
+}
+
+static void watch_classes(jvmtiEnv *tool) {
+    jvmtiExtensionEventInfo *events = NULL;
+    jint count = 0;
+
+    if ((*tool)->GetExtensionEvents(tool, &count, &events) != JVMTI_ERROR_NONE)
+        return;
+    for (jint i = 0; i < count; i++) {
+        if (strcmp(events[i].id, "com.sun.hotspot.events.ClassUnload") == 0)
+            (*tool)->SetExtensionEventCallback(tool, events[i].extension_event_index, class_gone);
+        for (jint p = 0; p < events[i].param_count; p++)
+            (*tool)->Deallocate(tool, (unsigned char *)events[i].params[p].name);
+        (*tool)->Deallocate(tool, (unsigned char *)events[i].id);
+        (*tool)->Deallocate(tool, (unsigned char *)events[i].short_description);
+        (*tool)->Deallocate(tool, (unsigned char *)events[i].params);
+    }
+    (*tool)->Deallocate(tool, (unsigned char *)events);
+}
+
+static bool listen(JavaVM *java) {
+    static const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_NATIVE_METHOD_BIND,
+                                        JVMTI_EVENT_COMPILED_METHOD_UNLOAD};
+    jvmtiCapabilities wanted = {.can_generate_native_method_bind_events = 1, .can_generate_compiled_method_load_events = 1};
+    jvmtiEventCallbacks callbacks = {.VMInit = vm_began,
+                                     .VMDeath = vm_ends,
+                                     .NativeMethodBind = native_bound,
+                                     .CompiledMethodUnload = code_gone};
+    jvmtiEnv *tool = NULL;
+
+    if ((*java)->GetEnv(java, (void **)&tool, JVMTI_VERSION_1_2) != JNI_OK ||
+        (*tool)->AddCapabilities(tool, &wanted) != JVMTI_ERROR_NONE ||
+        (*tool)->SetEventCallbacks(tool, &callbacks, sizeof callbacks) != JVMTI_ERROR_NONE)
+        return false;
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if ((*tool)->SetEventNotificationMode(tool, JVMTI_ENABLE, events[i], NULL) != JVMTI_ERROR_NONE)
+            return false;
+    watch_classes(tool);
+    trib_vm.tool = tool;
+    return true;
+}
+
+/* ---- beginnings ---- */
+
+int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options, struct trib_error *error) {
+    int rc = trib_shim_start(options->pipeline, error);
+
+    if (rc)
+        return rc;
+    settings = *options;
+    trib_jvm_identify_as(&settings);
+    if (!trib_vm.tool && !listen(java)) {
+        snprintf(java_frames, sizeof java_frames, "this JVM refuses JVMTI's events");
+        fprintf(stderr, "tributary: %s: call paths are native ones only\n", java_frames);
+    } else if (env) {
+        meet(java, env);
+    }
+    trib_shim_identify_with(trib_jvm_identify);
+    patch_new_libraries();
+    atomic_store(&has_begun, true);
+    return 0;
+}
+
+/* Asked of the program: linked symbolically, this library would find itself first. */
+static bool is_first_interposer(void) {
+    Dl_info mine, theirs;
+    void *program = dlopen(NULL, RTLD_LAZY), *found = program ? dlsym(program, "pwrite64") : NULL;
+
+    return found && dladdr((void *)is_first_interposer, &mine) && dladdr(found, &theirs) &&
+           mine.dli_fbase == theirs.dli_fbase;
+}
+
+__attribute__((constructor)) static void load(void) {
+    const char *text = getenv("TRIBUTARY_JVM");
+    struct trib_error error;
+
+    is_preloaded = is_first_interposer();
+    if (!is_preloaded)
+        return;
+    if (trib_jvm_options_parse(text ? text : "", &settings, &error) != 0)
+        fprintf(stderr, "tributary: TRIBUTARY_JVM: %s\n", error.text);
+    trib_jvm_identify_as(&settings);
+    trib_shim_identify_with(trib_jvm_identify);
+}
+
+static void look(void) {
+    jint (*created)(JavaVM **machines, jsize capacity, jsize *count);
+    void *library = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
+    JavaVM *java = NULL;
+    JNIEnv *env = NULL;
+    jsize count = 0;
+
+    *(void **)&created = library ? dlsym(library, "JNI_GetCreatedJavaVMs") : NULL;
+    if (!created || created(&java, 1, &count) != JNI_OK || count == 0 ||
+        (*java)->GetEnv(java, (void **)&env, JNI_VERSION_1_6) != JNI_OK || (*env)->ExceptionCheck(env))
+        return;
+    if (listen(java))
+        meet(java, env);
+}
+
+void trib_life_look_for_vm(void) {
+    unsigned writes;
+
+    if (!is_preloaded || atomic_load_explicit(&has_met, memory_order_relaxed) || trib_vm.tool)
+        return;
+    writes = atomic_fetch_add_explicit(&writes_without, 1, memory_order_relaxed) + 1;
+    if (writes < LOOKS_EARLY ? !(writes & (writes - 1)) : writes % LOOKS_EARLY == 0)
+        look();
+}

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,17 @@ static void story_stdio(void) {
     fflush(file);
     fwrite(data, 1, 10000, file); /* buffered: some now, the rest at the end */
     check(fclose(file) == 0);
+    static const char *const modes[] = {"w", "w+"};
+    for (int i = 0; i < 2; i++) { /* moved inside libc */
+        file = fopen(i ? "e" : "d", modes[i]);
+        fputs("hello\n", file);
+        check(fseek(file, 100, SEEK_SET) == 0 && fputs("abc", file) >= 0);
+        rewind(file);
+        check(fputs("yz", file) >= 0 && fflush(file) == 0 && lseek(fileno(file), 50, SEEK_SET) == 50);
+        check(write(fileno(file), data, 7) == 7 && fclose(file) == 0);
+    }
+    file = fdopen(make("f", O_WRONLY), "w");
+    check(fputs("xy", file) >= 0 && fseek(file, 10, SEEK_CUR) == 0 && fputs("z", file) >= 0 && fclose(file) == 0);
     file = fopen("b", "w");
     fputs("left for exit", file);
 }

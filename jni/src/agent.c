@@ -32,6 +32,8 @@ static void print_status(FILE *out) {
             "tributary: writes %" PRIu64 " with-java-frames %" PRIu64 " mapped %" PRIu64 " asked-jvmti %" PRIu64 " fast %" PRIu64
             " checked %" PRIu64 " wrong %" PRIu64 "\n",
             counts.writes, counts.java, counts.mapped, counts.asked, counts.hits, counts.checked, counts.wrong);
+    fprintf(out, "tributary: fast-ns %.0f p99 %.0f asked-ns %.0f p99 %.0f signatures-not-listed %" PRIu64 "\n",
+            counts.fast_median_ns, counts.fast_p99_ns, counts.asked_median_ns, counts.asked_p99_ns, counts.signatures_lost);
     if (trib_shim_status(&status))
         fprintf(out,
                 "tributary: policy %s drive %s events %" PRIu64 " dropped %" PRIu64 " written-bytes %" PRIu64

@@ -8,6 +8,7 @@
 #include <tributary/signature.h>
 
 #include "chain.h"
+#include "durations.h"
 #include "java_path.h"
 #include "life.h"
 #include "tally.h"
@@ -15,6 +16,7 @@
 
 #define KNOWN_SLOTS   65536u /* chains; Cassandra under YCSB has about 1500 */
 #define NATIVE_SLOTS  1024u
+#define TIMED_EVERY   61u   /* prime, so that it falls on checks as on others */
 #define CHECKS_EARLY  16u   /* one hit in so many is checked, of a thread's first ... */
 #define EARLY_HITS    4096u /* ... so many, then */
 #define CHECKS_LATE   1024u /* one in so many */
@@ -27,7 +29,8 @@ static struct {
     _Atomic(uint64_t) java, native, mapped, asked, hits, checked, wrong;
 } counts;
 static _Thread_local bool is_inside; /* JVMTI may make the VM write, in this very thread */
-static _Thread_local unsigned hits_here;
+static _Thread_local unsigned hits_here, writes_here, asked_here;
+static struct trib_durations recalled, asked; /* call paths of Java threads, by the way they came */
 
 static void add(_Atomic(uint64_t) *counter) {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
@@ -88,6 +91,7 @@ static uint64_t ask(JNIEnv *env, uint64_t native_signature, unsigned native_fram
     count = count < native_frames ? count : native_frames;
     unsigned java = trib_java_path(env, options, frames + count);
     add(&counts.asked);
+    asked_here++;
     return java ? trib_signature_of_frames(frames, count + java) : native_signature;
 }
 
@@ -154,18 +158,39 @@ static uint64_t identify_java(JNIEnv *env, const struct trib_shim_write *write, 
     return ask(env, native_signature, native.frames);
 }
 
-uint64_t trib_jvm_identify(const struct trib_shim_write *write, struct trib_context *who) {
-    uint64_t taken = trib_shim_identify_native(write, who), native = who->signature;
-    JNIEnv *env = NULL;
+/* False: no Java thread, or not one that may be asked. */
+static bool identify_thread(const struct trib_shim_write *write, struct trib_context *who) {
+    if (write->fd < 0 || is_inside)
+        return false;
+    trib_life_look_for_vm();
+    JNIEnv *env = trib_vm_may_ask();
+    if (!env)
+        return false;
+    is_inside = true;
+    who->signature = identify_java(env, write, who->signature);
+    is_inside = false;
+    return true;
+}
 
-    if (write->fd >= 0 && !is_inside) {
-        trib_life_look_for_vm();
-        env = trib_vm_may_ask();
-    }
-    if (env) {
-        is_inside = true;
-        who->signature = identify_java(env, write, native);
-        is_inside = false;
+static uint64_t identify_timed(const struct trib_shim_write *write, struct trib_context *who) {
+    unsigned asked_before = asked_here;
+    uint64_t began_ns = trib_duration_now_ns();
+    uint64_t native = trib_shim_identify_native(write, who) ? who->signature : 0;
+
+    if (identify_thread(write, who))
+        trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_duration_now_ns() - began_ns);
+    return native;
+}
+
+uint64_t trib_jvm_identify(const struct trib_shim_write *write, struct trib_context *who) {
+    uint64_t taken = write->length_bytes, native;
+
+    if (__builtin_expect(++writes_here % TIMED_EVERY == 0, 0)) {
+        native = identify_timed(write, who);
+    } else {
+        (void)trib_shim_identify_native(write, who);
+        native = who->signature;
+        (void)identify_thread(write, who);
     }
     add(write->fd < 0 ? &counts.mapped : who->signature != native ? &counts.java : &counts.native);
     trib_tally_add(who->signature, taken);
@@ -199,6 +224,10 @@ void trib_jvm_count(struct trib_jvm_counts *out) {
                                     .wrong = atomic_load(&counts.wrong),
                                     .signatures_lost = trib_tally_lost(),
                                     .is_fast = atomic_load(&is_fast)};
+    out->fast_median_ns = trib_duration_quantile_ns(&recalled, 0.5);
+    out->fast_p99_ns = trib_duration_quantile_ns(&recalled, 0.99);
+    out->asked_median_ns = trib_duration_quantile_ns(&asked, 0.5);
+    out->asked_p99_ns = trib_duration_quantile_ns(&asked, 0.99);
     out->writes = out->java + out->native + out->mapped;
     memcpy(out->why_slow, why_slow, sizeof out->why_slow);
 }

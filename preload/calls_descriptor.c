@@ -14,6 +14,7 @@
 
 #include "calls.h"
 #include "descriptors.h"
+#include "entry.h"
 #include "next.h"
 #include "sink.h"
 #include "tell.h"
@@ -146,6 +147,15 @@ TRIB_CALL int daemon(int keep_folder, int keep_streams) {
 }
 
 /* ---- moved ---- */
+
+/* What libc's own lseek() becomes: stdio moves descriptors by it. */
+off_t trib_lseek(int fd, off_t offset, int whence) {
+    off_t result = trib_entry_lseek(fd, offset, whence);
+
+    if (result >= 0)
+        trib_descriptor_moved(fd, result);
+    return result;
+}
 
 TRIB_CALL off_t lseek(int fd, off_t offset, int whence) {
     off_t result = TRIB_NEXT(lseek)(fd, offset, whence);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "calls.h"
 #include "descriptors.h"
+#include "entry.h"
 #include "next.h"
 #include "sink.h"
 #include "tell.h"
@@ -191,12 +193,19 @@ TRIB_SAME(__openat_2) int __openat64_2(int folder, const char *path, int flags);
 
 /* ---- opened by stdio, which calls open and close inside libc and moves the offset there ---- */
 
-static FILE *end_stream(const struct opening *opening, FILE *stream) {
+/* What it reads goes by unseen. */
+static bool only_writes(const char *mode) {
+    return mode && *mode == 'w' && !mode[strcspn(mode, "+,")];
+}
+
+static FILE *end_stream(const struct opening *opening, FILE *stream, const char *mode) {
     int fd = stream ? fileno(stream) : -1;
 
     if (fd < 0)
         return stream;
     trib_descriptor_forget(fd);
+    if (trib_entry_sees_moves() && only_writes(mode))
+        trib_descriptor_opened(fd, O_WRONLY);
     if (opening->empties)
         trib_tell_death(opening->was.file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
     return stream;
@@ -206,7 +215,7 @@ TRIB_CALL FILE *fopen(const char *path, const char *mode) {
     struct opening opening;
 
     begin_open(&opening, AT_FDCWD, path, mode && *mode == 'w' ? O_TRUNC : 0);
-    return end_stream(&opening, TRIB_NEXT(fopen)(path, mode));
+    return end_stream(&opening, TRIB_NEXT(fopen)(path, mode), mode);
 }
 TRIB_SAME(fopen) FILE *fopen64(const char *path, const char *mode);
 
@@ -220,12 +229,15 @@ TRIB_CALL FILE *freopen(const char *path, const char *mode, FILE *stream) {
     stream = TRIB_NEXT(freopen)(path, mode, stream);
     if (before >= 0)
         trib_descriptor_forget(before);
-    return end_stream(&opening, stream);
+    return end_stream(&opening, stream, mode);
 }
 TRIB_SAME(freopen) FILE *freopen64(const char *path, const char *mode, FILE *stream);
 
 TRIB_CALL FILE *fdopen(int fd, const char *mode) {
-    trib_descriptor_shared(fd);
+    if (!trib_entry_sees_moves())
+        trib_descriptor_shared(fd);
+    if (mode && *mode == 'a') /* sets O_APPEND */
+        trib_descriptor_forget(fd);
     return TRIB_NEXT(fdopen)(fd, mode);
 }
 
@@ -233,6 +245,6 @@ TRIB_CALL FILE *fdopen(int fd, const char *mode) {
 TRIB_CALL FILE *tmpfile(void) {
     struct opening nothing = {.empties = false};
 
-    return end_stream(&nothing, TRIB_NEXT(tmpfile)());
+    return end_stream(&nothing, TRIB_NEXT(tmpfile)(), "w+");
 }
 TRIB_SAME(tmpfile) FILE *tmpfile64(void);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 #include "file_stream.h"
 #include "kinds.h"
+#include "raw.h"
 #include "sink.h"
 
 #define SLOTS 65536u /* descriptors beyond are looked up for every write */
@@ -192,7 +194,7 @@ uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t l
     if (slot && atomic_load_explicit(&slot->word, memory_order_acquire) & TRACKED &&
         atomic_load_explicit(&slot->children, memory_order_relaxed) == atomic_load(&children))
         return atomic_fetch_add_explicit(&slot->offset, length_bytes, memory_order_relaxed);
-    off_t end = lseek(known->fd, 0, SEEK_CUR);
+    off_t end = trib_syscall(SYS_lseek, known->fd, 0, SEEK_CUR);
     errno = kept;
     return end >= (off_t)length_bytes ? (uint64_t)end - length_bytes : 0;
 }

@@ -11,10 +11,14 @@
 
 #include "next.h"
 
-static _Atomic(bool) patched;
+static _Atomic(bool) patched, sees_moves;
 
 bool trib_entry_is_patched(void) {
     return atomic_load_explicit(&patched, memory_order_relaxed);
+}
+
+bool trib_entry_sees_moves(void) {
+    return atomic_load_explicit(&sees_moves, memory_order_relaxed);
 }
 
 #ifdef __x86_64__
@@ -22,21 +26,32 @@ bool trib_entry_is_patched(void) {
 #define PAGE_BYTES 4096u
 #define JUMP_BYTES 5u /* e9 and a 32-bit distance */
 
-/* Room for the moved instruction and the jump back, near enough to libc for 32-bit distances because the loader put both
- * there; filled in by trib_entry_patch. */
+/* Room for the moved instructions and the jumps back, near enough to libc for 32-bit distances because the loader put both
+ * there; filled in by trib_entry_patch. write's comes first, then lseek's. */
 __asm__(".pushsection .text\n"
         ".balign 4096\n"
         ".globl trib_entry_room\n"
         ".hidden trib_entry_room\n"
+        ".globl trib_entry_second_room\n"
+        ".hidden trib_entry_second_room\n"
         ".type trib_entry_room, @function\n"
+        ".type trib_entry_second_room, @function\n"
         "trib_entry_room:\n"
-        ".fill 4096, 1, 0xcc\n"
-        ".size trib_entry_room, 4096\n"
+        ".fill 64, 1, 0xcc\n"
+        ".size trib_entry_room, 64\n"
+        "trib_entry_second_room:\n"
+        ".fill 4032, 1, 0xcc\n"
+        ".size trib_entry_second_room, 4032\n"
         ".popsection\n");
 extern ssize_t trib_entry_room(int fd, const void *buffer, size_t length) __attribute__((visibility("hidden")));
+extern off_t trib_entry_second_room(int fd, off_t offset, int whence) __attribute__((visibility("hidden")));
 
 ssize_t trib_entry_write(int fd, const void *buffer, size_t length) {
     return trib_entry_room(fd, buffer, length);
+}
+
+off_t trib_entry_lseek(int fd, off_t offset, int whence) {
+    return trib_entry_second_room(fd, offset, whence);
 }
 
 static bool distance_to(const uint8_t *from, const void *to, int32_t *distance) {
@@ -58,8 +73,7 @@ static bool encode_jump(uint8_t *code, const uint8_t *at, const void *to) {
 }
 
 /* Copies whole instructions of a function's beginning, at least JUMP_BYTES, and adjusts what is relative. Only those
- * that glibc's write has begun with (2.26 to 2.42). `to` is going to
- * stand at `room`. Bytes copied, or 0. */
+ * that glibc's write and lseek have begun with (2.26 to 2.42). `to` is going to stand at `room`. Bytes copied, or 0. */
 static unsigned move_beginning(const uint8_t *from, uint8_t *to, const uint8_t *room) {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     unsigned done = 0;
@@ -73,6 +87,8 @@ static unsigned move_beginning(const uint8_t *from, uint8_t *to, const uint8_t *
             length = 7;
         else if (code[0] == 0x64 && code[1] == 0x8b && code[2] == 0x04 && code[3] == 0x25) /* mov %fs:n, %eax */
             length = 8;
+        else if (code[0] == 0xb8) /* mov $n, %eax: the number of the call */
+            length = 5;
         else if (code[0] == 0x48 && code[1] == 0x83 && code[2] == 0xec) /* sub $n, %rsp */
             length = 4;
         else if (code[0] == 0x48 && code[1] == 0x8d && code[2] == 0x05) /* lea x(%rip), %rax */
@@ -119,28 +135,27 @@ static int change_entry(uint8_t *entry, const void *target) {
     return change_code(entry, code, sizeof code);
 }
 
-static int patch_write(uint8_t *entry) {
-    uint8_t code[32], *room = (uint8_t *)(uintptr_t)trib_entry_room;
-    unsigned moved = move_beginning(entry, code, room);
+static int patch(void *libc, const char *name, uint8_t *room, const void *target) {
+    uint8_t code[32], *entry = libc ? dlsym(libc, name) : NULL;
+    unsigned moved = entry ? move_beginning(entry, code, room) : 0;
 
     if (!moved || !encode_jump(code + moved, room + moved, entry + moved))
         return -ENOTSUP;
     int rc = change_code(room, code, moved + JUMP_BYTES);
-    return rc ? rc : change_entry(entry, (void *)trib_write);
+    return rc ? rc : change_entry(entry, target);
 }
 
 int trib_entry_patch(void) {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    uint8_t *entry = libc ? dlsym(libc, "write") : NULL;
+    int rc = patch(libc, "write", (uint8_t *)(uintptr_t)trib_entry_room, (void *)trib_write);
 
-    if (!entry)
-        return -ENOTSUP;
-    int rc = patch_write(entry);
-    if (rc == 0) {
-        trib_write_pass_on();
-        atomic_store(&patched, true);
-    }
-    return rc;
+    if (rc)
+        return rc;
+    trib_write_pass_on();
+    atomic_store(&patched, true);
+    if (patch(libc, "lseek", (uint8_t *)(uintptr_t)trib_entry_second_room, (void *)trib_lseek) == 0)
+        atomic_store(&sees_moves, true);
+    return 0;
 }
 
 int trib_entry_patch_exit(void (*instead)(int code)) {
@@ -154,6 +169,10 @@ int trib_entry_patch_exit(void (*instead)(int code)) {
 
 ssize_t trib_entry_write(int fd, const void *buffer, size_t length) {
     return TRIB_NEXT(write)(fd, buffer, length);
+}
+
+off_t trib_entry_lseek(int fd, off_t offset, int whence) {
+    return TRIB_NEXT(lseek)(fd, offset, whence);
 }
 
 int trib_entry_patch(void) {

@@ -75,15 +75,15 @@ double MedianNanoseconds(void (*call)(Target &), Target &target) {
 
 int Measure(const std::string &kind, const char *path) {
     const int access = kind == "write_only" ? O_WRONLY : O_RDWR;
-    Target target = {open(path, access | O_CREAT, 0600), nullptr, 0};
-    target.stream = fdopen(dup(target.fd), "w");
+    Target target = {-1, nullptr, 0};
+    if (kind == "stdio")
+        target.stream = fopen(path, "w");
+    target.fd = target.stream ? fileno(target.stream) : open(path, access | O_CREAT, 0600);
+    if (kind == "write_shared")
+        target.fd = dup(target.fd);
     const auto call = kind == "pwrite" ? Positioned : kind == "stdio" ? Stdio : Plain;
-    if (target.fd < 0 || !target.stream)
+    if (target.fd < 0)
         return 1;
-    if (kind == "write_only") { // a descriptor that nobody shares
-        close(target.fd);
-        target.fd = open(path, access, 0600);
-    }
     Deep<14>(call, target);
     printf("%.2f\n", MedianNanoseconds(call, target));
     return 0;

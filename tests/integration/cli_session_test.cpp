@@ -177,6 +177,24 @@ TEST_CASE("programs that tell nothing are named, whoever started them") {
 }
 #endif
 
+TEST_CASE("an installed trib finds the installed library") {
+    Folder folder;
+    for (const char *part : {"cli", "preload"}) {
+        const Outcome outcome = run({TRIB_CMAKE, "-DCMAKE_INSTALL_PREFIX=" + (folder / "there"), "-P",
+                                     std::string(TRIB_BINARY_DIR) + "/" + part + "/cmake_install.cmake"});
+        INFO(outcome.err);
+        REQUIRE(outcome.code == 0);
+    }
+    const std::string root = folder / "there/";
+    REQUIRE(access((root + TRIB_INSTALL_LIBDIR "/libtributary-preload.so").c_str(), R_OK) == 0);
+    const Outcome outcome = run({root + TRIB_INSTALL_BINDIR "/trib", "record", "--json", folder / "out.json", "--", "dd",
+                                 "if=/dev/zero", "of=" + (folder / "f"), "bs=4096", "count=3", "status=none"});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    if (kCovered)
+        CHECK(summary(folder)["written_bytes"] == 3 * 4096);
+}
+
 TEST_CASE("no session file is left behind") {
     Folder folder;
     const std::string path = folder / "session";

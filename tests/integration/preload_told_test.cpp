@@ -62,6 +62,9 @@ TEST_CASE("what stdio writes inside libc is told, at exit too") {
     CHECK(lines.back() == "sync 0+end close");
     CHECK(story.said.bytes("a") == 10006);
     CHECK(story.of("b") == Lines{"write 0+13"});
+    for (const char *name : {"d", "e"})
+        CHECK(story.said.writes(name) == Lines{"write 0+6", "write 100+3", "write 0+2", "write 50+7"});
+    CHECK(story.said.writes("f") == Lines{"write 0+2", "write 12+1"});
     CHECK(story.said.events.back().who.signature != TRIB_SIGNATURE_UNKNOWN); // libc's alone, but for the program
 }
 

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include <unistd.h>
+
 #include "support/preload.hpp"
 
 namespace {
@@ -23,12 +25,12 @@ struct Programs {
     Said said;
     Outcome outcome, expected;
 
-    explicit Programs(const std::string &script) {
+    explicit Programs(const std::string &script, const std::string &options = "policy=pcstream") {
         const auto command = [&](const Folder &folder) {
             return std::vector<std::string>{"sh", "-ec", "cd '" + folder.file("") + "'; umask 022; " + script};
         };
         expected = run(command(plain));
-        outcome = run_in_session(command(hooked), traces.file("trace"));
+        outcome = run_in_session(command(hooked), traces.file("trace"), options);
         INFO(outcome.err);
         CHECK(expected.code == 0);
         CHECK(outcome.code == 0);
@@ -139,4 +141,50 @@ TEST_CASE("redis with an append-only file") {
                        "for i in $(seq 20); do redis-cli -s s set key$i value$i >/dev/null; done; redis-cli -s s get key7;"
                        "redis-cli -s s shutdown nosave || true; wait");
     CHECK(has(run.outcome.out, "value7"));
+}
+
+TEST_CASE("apt: methods in processes of their own") {
+    if (!installed("apt-get"))
+        return;
+    const std::string index = "Package: a\\nVersion: 1\\nArchitecture: all\\nMaintainer: b <b@c>\\nFilename: a.deb\\n"
+                              "Size: 1\\nSHA256: " + std::string(64, '0') + "\\nDescription: d\\n";
+    const Programs run("mkdir -p repo lists/partial cache/archives/partial; printf '" + index + "' >repo/Packages;"
+                       "echo \"deb [trusted=yes] copy:$PWD/repo ./\" >sources.list;"
+                       "of=\"-o Dir::Etc::sourcelist=$PWD/sources.list -o Dir::Etc::sourceparts=- "
+                       "-o Dir::State::lists=$PWD/lists -o Dir::Cache=$PWD/cache\";"
+                       "apt-get -qq $of -o APT::Sandbox::User=$(id -un) -o Acquire::Languages=none update;"
+                       "apt-cache $of policy a | head -n 3");
+    CHECK(has(run.outcome.out, "Candidate: 1"));
+    CHECK(run.said.bytes("Packages") == fs::file_size(run.hooked.file("repo/Packages")));
+    uint64_t fetched = 0;
+    for (const auto &[file, name] : run.said.names)
+        fetched += name != "Packages" && has(name, "Packages") ? run.said.bytes(name) : 0;
+    CHECK(fetched > 0);
+}
+
+// It refuses to be root's: its processes join as another user.
+TEST_CASE("postgres, whose processes are another user's") {
+    if (!installed("runuser") || geteuid() != 0)
+        return;
+    const std::string server = run({"sh", "-c", "ls -d /usr/lib/postgresql/*/bin | tail -n 1"}).out;
+    if (server.empty()) {
+        WARN("postgres is not installed");
+        return;
+    }
+    const std::string bin = server.substr(0, server.find('\n'));
+    const Programs run("mkdir d; chown nobody d; chmod 711 .; cd d; PATH=" + bin + ":$PATH; as='runuser -u nobody --';"
+                       "$as initdb -D base -A trust --no-sync --no-locale >/dev/null;"
+                       "echo 'create table t(a int); insert into t select generate_series(1,50000); delete from t where a%2=0;"
+                       "vacuum t; checkpoint; select count(*), sum(a) from t' | tr ';' '\\n' |"
+                       "$as postgres --single -D base postgres 2>/dev/null | grep -E '(count|sum) =';"
+                       "$as pg_controldata base | grep 'cluster state'", "session-users=yes");
+    CHECK(has(run.outcome.out, "sum = \"625000000\""));
+    CHECK(has(run.outcome.out, "shut down"));
+    uint64_t wal = 0, pages = 0;
+    for (const trib_event &event : run.said.events) {
+        wal += event.kind == TRIB_EVENT_WRITE && event.who.file_kind == TRIB_FILE_WAL ? event.length_bytes : 0;
+        pages += event.kind == TRIB_EVENT_WRITE && event.who.file_kind == TRIB_FILE_DATABASE ? event.length_bytes : 0;
+    }
+    CHECK(wal > 16 << 20); // its first segment alone
+    CHECK(pages > 50000 * 28);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "support/folder.hpp"
@@ -95,6 +96,8 @@ inline Outcome run_in_session(const std::vector<std::string> &command, const std
     Folder folder;
     trib_pipeline *recorder = nullptr;
     trib_error error{};
+    if (has(more, "session-users=yes"))
+        chmod(folder.file("").c_str(), 0711);
     const std::string options = "session=" + folder.file("session") + ",process-ring=262144,trace=" + trace + "," + more;
     if (trib_pipeline_open(&recorder, options.c_str(), true, &error))
         throw std::runtime_error(error.text);

@@ -36,7 +36,7 @@ static enum taken take(const char *key, const char *value, struct trib_jvm_optio
     if (strcmp(key, "path") == 0)
         fits = take_choice(value, "full", "ends", &out->full);
     else if (strcmp(key, "fast") == 0)
-        fits = take_choice(value, "on", "off", &out->fast);
+        fits = (out->check = strcmp(value, "check") == 0) || take_choice(value, "on", "off", &out->fast);
     else if (strcmp(key, "strict") == 0)
         fits = take_choice(value, "1", "0", &out->strict);
     else if (strcmp(key, "innermost") == 0)
@@ -72,7 +72,7 @@ static int refuse(struct trib_error *error, const char *pair) {
     if (error->text[0] == '\0')
         snprintf(error->text, sizeof error->text,
                  "\"%.60s\" is none of start, status, dump, stop, path=ends|full, innermost=0..32, outermost=0..32, "
-                 "fast=on|off, strict=0|1, file=PATH, nor key=value of a pipeline", pair);
+                 "fast=on|off|check, strict=0|1, file=PATH, nor key=value of a pipeline", pair);
     return -EINVAL;
 }
 

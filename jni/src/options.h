@@ -18,6 +18,7 @@ struct trib_jvm_options {
     enum trib_jvm_command command;
     bool full;    /* path=full: every application frame counts */
     bool fast;    /* fast=on: use frame pointers where the JVM keeps them */
+    bool check;   /* fast=check: and ask JVMTI all the same, every time */
     bool strict;  /* strict=1: what is wrong ends the JVM */
     unsigned innermost, outermost; /* application frames of path=ends */
     char file[1024];     /* file=PATH: where status and dump go; empty = standard error */

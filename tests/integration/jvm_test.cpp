@@ -98,6 +98,12 @@ struct Trace {
                 found.insert(write.signature);
         return found;
     }
+    uint64_t bytes(const std::string &prefix) const {
+        uint64_t sum = 0;
+        for (const Write &write : writes)
+            sum += write.file.rfind(prefix, 0) == 0 ? write.bytes : 0;
+        return sum;
+    }
     // The one that all writes to the files with this prefix have.
     Path path(const std::string &prefix) const {
         const std::set<uint64_t> found = signatures(prefix);
@@ -202,6 +208,29 @@ TEST_CASE("JIT tiers and frame pointers change no signature") {
         flushes.insert(trace.path("flush").signature);
     }
     CHECK(flushes.size() == 1);
+}
+
+TEST_CASE("virtual threads, and classes that are unloaded") {
+    for (const std::string &home : homes()) {
+        Folder work;
+        const std::string compiled = work.file("classes");
+        const std::string source = std::string(TRIB_SOURCE_DIR) + "/tests/support/java/org/example/Threads.java";
+        if (run({home + "/bin/javac", "--release", "21", "-d", compiled, source}).code)
+            continue; // before 21
+        for (const char *flag : {"-XX:+PreserveFramePointer", "-XX:+UseZGC"}) {
+            INFO(home << " " << flag);
+            Folder data;
+            const std::string trace = work.file("trace");
+            const Outcome outcome = run({"timeout", "-k", "5", "100", home + "/bin/java", flag, agent("trace=" + trace), "-cp", compiled, "org.example.Threads", data.file(""), compiled});
+            CHECK((outcome.code == 0 && outcome.out == "done\n" && outcome.err.empty()));
+            const Trace read(trace);
+            CHECK((read.path("virtual").frames ==
+                   std::vector<std::string>{"org.example.Threads.write", "org.example.Threads.lambda$main$0"}));
+            CHECK(read.path("unloaded").frames.front() == "org.example.Threads$Job.run");
+            CHECK(read.bytes("virtual") == 2 * 5000 * 64);
+            CHECK(read.bytes("unloaded") == 100 * 50 * 64);
+        }
+    }
 }
 
 TEST_CASE("the checks of the JVM itself find nothing") {

@@ -76,6 +76,8 @@ TEST_CASE("agent options: commands, own keys, and what is the pipeline's") {
     CHECK(std::string(options.pipeline) == "trace=/var/tmp/a.trib,policy=pcstream");
     CHECK((options.full && !options.fast && options.strict));
     CHECK((options.innermost == 3 && options.outermost == 8));
+    options = parsed("fast=check");
+    CHECK((options.fast && options.check));
     CHECK(parsed("stop").command == TRIB_JVM_STOP);
     options = parsed("dump,file=/var/tmp/dump");
     CHECK(options.command == TRIB_JVM_DUMP);

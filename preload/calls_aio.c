@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linux AIO. A request is told of before it is submitted, with the length that it asks for: once the kernel has it, its
- * buffers may be filled anew at any moment, and who waits for it may be another thread, long after. What the kernel then
- * refuses was told in vain; submitted again, it counts as overwritten.
+/* Linux AIO. A request is told of before it is submitted, with the length that it asks for: once the kernel has it,
+ * its buffers may be filled anew at any moment, and who waits for it may be another thread, long after. What the
+ * kernel then refuses was told in vain; submitted again, it counts as overwritten.
  *
  * libaio's io_submit is the system call and nothing more, so this one needs no libaio and serves both versions of the
  * symbol: one without a version fits any. */

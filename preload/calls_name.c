@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names: files that are deleted, replaced, or opened empty. A file's data die with its last name, or, if this process
- * has written it through a descriptor that is still open, when that is closed. Only readers, or another process, holding
- * it open is not known here: then the data die with the name. */
+ * has written it through a descriptor that is still open, when that is closed. Only readers, or another process,
+ * holding it open is not known here: then the data die with the name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

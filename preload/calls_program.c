@@ -82,7 +82,8 @@ static void note_by_name(const char *name, char *const environment[]) {
     }
     for (folder = folder ? folder : "/bin:/usr/bin"; folder; folder = *end ? end + 1 : NULL) {
         end = strchrnul(folder, ':');
-        int length = snprintf(path, sizeof path, "%.*s%s%s", (int)(end - folder), folder, end == folder ? "" : "/", name);
+        const char *slash = end == folder ? "" : "/"; /* an empty entry: the working folder */
+        int length = snprintf(path, sizeof path, "%.*s%s%s", (int)(end - folder), folder, slash, name);
         if ((size_t)length >= sizeof path || access(path, X_OK) != 0)
             continue;
         note(path, environment);

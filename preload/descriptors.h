@@ -6,8 +6,8 @@
  * Offset of write(): kept only where nobody else can move it: opened for writing alone, by this process, not for
  * appending, not duplicated, no child since. Everywhere else the kernel is asked after the write.
  *
- * Thread safety: any thread, signal handlers; no locks, no memory of its own but a fixed table. In the child of a vfork,
- * which shares its parent's memory but not its descriptors, nothing is looked up or kept. Keeps errno. */
+ * Thread safety: any thread, signal handlers; no locks, no memory of its own but a fixed table. In the child of a
+ * vfork, which shares its parent's memory but not its descriptors, nothing is looked up or kept. Keeps errno. */
 #ifndef TRIB_PRELOAD_DESCRIPTORS_H
 #define TRIB_PRELOAD_DESCRIPTORS_H
 
@@ -31,8 +31,8 @@ bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out
 /* Before the first event about it: finds the name, tells it, and sets out->kind. */
 void trib_descriptor_name(struct trib_descriptor *known);
 
-/* Where hints are asked for (TRIBUTARY_HINTS=1): a write of `stream` joins the vote for the file's, which the kernel hears
- * as a write-life hint when it changes. */
+/* Where hints are asked for (TRIBUTARY_HINTS=1): a write of `stream` joins the vote for the file's, which the kernel
+ * hears as a write-life hint when it changes. */
 void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes);
 
 /* Where the `length` bytes that were just written at the descriptor's own position begin. */

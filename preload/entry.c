@@ -26,8 +26,8 @@ bool trib_entry_sees_moves(void) {
 #define PAGE_BYTES 4096u
 #define JUMP_BYTES 5u /* e9 and a 32-bit distance */
 
-/* Room for the moved instructions and the jumps back, near enough to libc for 32-bit distances because the loader put both
- * there; filled in by trib_entry_patch. write's comes first, then lseek's. */
+/* Room for the moved instructions and the jumps back, near enough to libc for 32-bit distances because the loader put
+ * both there; filled in by trib_entry_patch. write's comes first, then lseek's. */
 __asm__(".pushsection .text\n"
         ".balign 4096\n"
         ".globl trib_entry_room\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entry of libc's own write(), lseek() and _exit(). Inside libc, stdio and exit() call these directly: no interposed
- * symbol sees what fwrite, printf or the flush at exit bring to the kernel. So the first instruction of libc's write is
- * replaced by a jump to trib_write; it runs on in a copy of its own. x86-64; an unknown first instruction, or a system
- * that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the status says so. lseek goes
- * to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
+/* The entry of libc's own write(), lseek() and _exit(). Inside libc, stdio and exit() call these directly: no
+ * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So the first instruction of
+ * libc's write is replaced by a jump to trib_write; it runs on in a copy of its own. x86-64; an unknown first
+ * instruction, or a system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the
+ * status says so. lseek goes to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
  * docs/decisions/0010-what-libc-does-inside.md.
  *
  * Patched once, in the constructor; each with one aligned 8-byte store, so that a running thread sees either. */

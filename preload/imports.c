@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For a library that comes into a running program, too late for the loader to bind anything to it: every loaded object's
- * import of a function that this library exports is pointed at ours. */
+/* For a library that comes into a running program, too late for the loader to bind anything to it: every loaded
+ * object's import of a function that this library exports is pointed at ours. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>

@@ -49,8 +49,8 @@ TRIB_CALL FILE *popen(const char *command, const char *mode) {
 
 #ifdef __x86_64__
 /* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it sets
- * trib_in_vfork, so that its close and dup2 leave the parent's table alone; the parent takes that back and tells what the
- * child has left to be told. The return address waits in a register, because the child uses the stack. */
+ * trib_in_vfork, so that its close and dup2 leave the parent's table alone; the parent takes that back and tells what
+ * the child has left to be told. The return address waits in a register, because the child uses the stack. */
 __asm__(".pushsection .text\n"
         ".globl vfork\n"
         ".type vfork, @function\n"
@@ -116,7 +116,8 @@ static void hook(void) {
     if (trib_sink_is_pipeline()) {
         trib_entry_patch_exit(leave);
         if (rc) /* a session has too many processes to say it in each */
-            fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n", strerror(-rc));
+            fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
+                    strerror(-rc));
     }
     pthread_atfork(trib_child_comes, NULL, in_child);
 }

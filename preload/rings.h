@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_uring without liburing: rings whose setup and mappings went through libc's syscall() and mmap(). Thread safety: any
- * thread; a ring belongs to one submitter. 64 rings. */
+/* io_uring without liburing: rings whose setup and mappings went through libc's syscall() and mmap(). Thread safety:
+ * any thread; a ring belongs to one submitter. 64 rings. */
 #ifndef TRIB_PRELOAD_RINGS_H
 #define TRIB_PRELOAD_RINGS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shim: libc's calls that write, delete, truncate, rename, map and sync files, told to Tributary before the result
- * goes back to the program. An object library: libtributary-preload.so is the shim alone; other doors link it and say who
- * writes (the write-buffer hook: which page and which front end; a JVM agent: which Java frames).
+ * goes back to the program. An object library: libtributary-preload.so is the shim alone; other doors link it and say
+ * who writes (the write-buffer hook: which page and which front end; a JVM agent: which Java frames).
  *
  * Promise: bytes, results and errno are libc's. Only regular files are told of. */
 #ifndef TRIB_PRELOAD_SHIM_H
@@ -29,7 +29,8 @@ struct trib_shim_write {
 };
 
 /* Says who writes the first bytes of `write` and returns how many bytes that holds for, 1..length_bytes; called again
- * for the rest. `who` comes in zeroed but for file_kind. Must not allocate, lock for long, write files, or touch errno. */
+ * for the rest. `who` comes in zeroed but for file_kind. Must not allocate, lock for long, write files, or touch
+ * errno. */
 typedef uint64_t trib_shim_identify(const struct trib_shim_write *write, struct trib_context *who);
 
 /* Replaces the default (native call path of `frame`). Before the first write or at any time; NULL restores it. */
@@ -38,8 +39,8 @@ TRIB_EXPORT void trib_shim_identify_with(trib_shim_identify *identify);
 /* The default, for a door that knows nothing better about this write. */
 TRIB_EXPORT trib_shim_identify trib_shim_identify_native;
 
-/* For a library that is loaded with options of a pipeline (docs/options.md): opens it and tells of every call from now on;
- * where the environment says where events go, that holds instead. Once. 0, or -errno with a sentence. */
+/* For a library that is loaded with options of a pipeline (docs/options.md): opens it and tells of every call from now
+ * on; where the environment says where events go, that holds instead. Once. 0, or -errno with a sentence. */
 TRIB_EXPORT int trib_shim_start(const char *options, struct trib_error *error);
 
 /* Tells of nothing, or again: learned state, trace and pipeline stay open. After trib_shim_start. */

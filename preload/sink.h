@@ -2,9 +2,9 @@
 /* Where events go: the producer of a session (TRIBUTARY_SESSION=path), else a live pipeline of this process
  * (TRIBUTARY=options), else nowhere. Opened by the first event, so that a process which writes no file pays nothing.
  *
- * The child of a fork joins the session again by itself; a pipeline belongs to the process that was started with it, and
- * to what that becomes by exec. Whatever fails makes the process inert: the program never hears of it, but for one line
- * on standard error when the options are wrong.
+ * The child of a fork joins the session again by itself; a pipeline belongs to the process that was started with it,
+ * and to what that becomes by exec. Whatever fails makes the process inert: the program never hears of it, but for one
+ * line on standard error when the options are wrong.
  *
  * Thread safety: any thread, and signal handlers once the first event is out. Keeps errno. */
 #ifndef TRIB_PRELOAD_SINK_H
@@ -43,8 +43,8 @@ uint16_t trib_sink_place(const struct trib_context *who);
 /* Reads the environment; before main, or by the first interposed call if that comes earlier. */
 void trib_sink_start(void);
 
-/* For a library that is loaded with options: a pipeline of this process, opened now, unless the environment has said where
- * events go. 0, or -errno with a sentence. */
+/* For a library that is loaded with options: a pipeline of this process, opened now, unless the environment has said
+ * where events go. 0, or -errno with a sentence. */
 int trib_sink_start_with(const char *options, struct trib_error *error);
 
 /* Nobody listens for a while; what is open stays open. */
@@ -53,8 +53,8 @@ void trib_sink_pause(bool pause);
 /* What the pipeline of this process has counted. False: there is none. */
 bool trib_sink_status(struct trib_status *out);
 
-/* The process ends here and now, perhaps in a signal handler: nothing may be closed, but the pipeline's thread gets time
- * for a last look. */
+/* The process ends here and now, perhaps in a signal handler: nothing may be closed, but the pipeline's thread gets
+ * time for a last look. */
 void trib_sink_settle(void);
 
 /* At the end of the process: drains and closes a pipeline. A session's ring is emptied by its recorder. */

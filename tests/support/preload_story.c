@@ -230,9 +230,9 @@ static void fill(const char *name) {
 
 static void story_names(void) {
     static const char *const names[] = {"unlink", "unlinkat", "remove", "raw", "linked", "target", "exchange",
-                                        "truncate", "ftruncate", "opened", "created", "stdio", "source"}; /* all at once: a number that is free is used again */
+                                        "truncate", "ftruncate", "opened", "created", "stdio", "source"};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) /* all at once: a number that is free is used again */
         fill(names[i]);
     check(unlink("unlink") == 0);
     check(unlinkat(AT_FDCWD, "unlinkat", 0) == 0);
@@ -435,8 +435,8 @@ static const struct {
     {"hint", story_hint},
     {"copies", story_copies},   {"aio", story_aio},           {"uring", story_uring},     {"ring", story_ring},
     {"names", story_names},     {"ranges", story_ranges},     {"nameless", story_nameless},
-    {"map", story_map},         {"fork", story_fork},         {"exec", story_exec},       {"starts", story_starts},   {"threads", story_threads},
-    {"signals", story_signals}, {"daemon", story_daemon},
+    {"map", story_map},         {"fork", story_fork},         {"exec", story_exec},       {"starts", story_starts},
+    {"threads", story_threads}, {"signals", story_signals},   {"daemon", story_daemon},
 };
 
 int main(int count, char **arguments) {

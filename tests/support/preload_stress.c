@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads x forks x io_uring x mmap x signals for a number of seconds, in a folder. Prints the bytes that its calls have
- * written to files (memory-mapped ones aside). Exit status 0, or 1 if a call gave a wrong result. */
+/* Threads x forks x io_uring x mmap x signals for a number of seconds, in a folder. Prints the bytes that its calls
+ * have written to files (memory-mapped ones aside). Exit status 0, or 1 if a call gave a wrong result. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

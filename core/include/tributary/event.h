@@ -80,7 +80,7 @@ enum trib_write_hint {
 struct trib_context {
     uint64_t signature;     /* stable 64-bit id of the call path; 0 = unknown */
     uint16_t column_family; /* 16-bit hash of the column family's name; 0 = unknown */
-    uint16_t tenant;        /* in a session the number of the program, else as the door says; dense from 0 within a trace */
+    uint16_t tenant;        /* in a session the program's number, else as the door says; dense from 0 within a trace */
     uint8_t file_kind;      /* enum trib_file_kind */
     uint8_t write_hint;     /* enum trib_write_hint */
     uint8_t io_activity;    /* the engine's own number (RocksDB Env::IOActivity); TRIB_ACTIVITY_UNKNOWN */

@@ -76,10 +76,10 @@ TRIB_EXPORT uint64_t trib_signature_capture(void *frame, unsigned depth);
 TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames,
                                            unsigned capacity);
 
-/* For a door that knows more of a path than return addresses, such as Java methods. A frame of code that no ELF file holds,
- * as a module of its own: `name` is its identity, "java:" and what people should read, descriptor behind it from '(' on.
- * Equal names give equal frames in every process and run. 0; -EINVAL (no "java:"); -ENOSPC (the frame is right, but its
- * name will not be known). Costs microseconds: keep the frame. */
+/* For a door that knows more of a path than return addresses, such as Java methods. A frame of code that no ELF file
+ * holds, as a module of its own: `name` is its identity, "java:" and what people should read, descriptor behind it
+ * from '(' on. Equal names give equal frames in every process and run. 0; -EINVAL (no "java:"); -ENOSPC (the frame is
+ * right, but its name will not be known). Costs microseconds: keep the frame. */
 TRIB_EXPORT int trib_signature_named_frame(const char *name, struct trib_frame *out);
 
 /* Stable id of a path put together from frames, innermost first, and their entry in the dictionary; of more than
@@ -90,10 +90,10 @@ TRIB_EXPORT uint64_t trib_signature_of_frames(const struct trib_frame *frames, u
 /* Module by index. 0, or -ENOENT. */
 TRIB_EXPORT int trib_signature_module(uint32_t index, struct trib_module *out);
 
-/* "module!symbol+offset" (or "module+offset" without symbols, "pkg.Class.method" of a named frame) for a frame of this or another run:
- * the module is found by path and must have the same build-id; separate debug files are used where
- * Debian puts them. C++ names come demangled and without parameters if a C++ runtime can be found.
- * Opens files and allocates: not for write paths. Returns the length as snprintf does. */
+/* "module!symbol+offset" (or "module+offset" without symbols, "pkg.Class.method" of a named frame) for a frame of this
+ * or another run: the module is found by path and must have the same build-id; separate debug files are used where
+ * Debian puts them. C++ names come demangled and without parameters if a C++ runtime can be found. Opens files and
+ * allocates: not for write paths. Returns the length as snprintf does. */
 TRIB_EXPORT size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offset_bytes,
                                             char *text, size_t capacity);
 

@@ -67,7 +67,8 @@ static bool is_go_note(const struct head *head, const Elf64_Phdr *notes) {
         memcpy(&note, head->data + at, sizeof note);
         if (note.n_namesz == sizeof name && memcmp(head->data + at + sizeof note, name, sizeof name) == 0)
             return true;
-        uint64_t bytes = sizeof note + (((uint64_t)note.n_namesz + 3) & ~3ull) + (((uint64_t)note.n_descsz + 3) & ~3ull);
+        uint64_t name_bytes = ((uint64_t)note.n_namesz + 3) & ~3ull, rest_bytes = ((uint64_t)note.n_descsz + 3) & ~3ull;
+        uint64_t bytes = sizeof note + name_bytes + rest_bytes;
         if (bytes > end - at)
             return false;
         at += bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session file holds: header, process slots, three tables, and for each slot a ring of events and a ring of texts.
- * Only the rings of processes that ran ever get memory. The recorder writes the header before anyone knows the path and
- * trusts nothing in the file afterwards. Format: docs/formats/session.md. */
+/* What a session file holds: header, process slots, three tables, and for each slot a ring of events and a ring of
+ * texts. Only the rings of processes that ran ever get memory. The recorder writes the header before anyone knows the
+ * path and trusts nothing in the file afterwards. Format: docs/formats/session.md. */
 #ifndef TRIB_SESSION_LAYOUT_H
 #define TRIB_SESSION_LAYOUT_H
 

@@ -203,7 +203,8 @@ static int enter(struct trib_producer *producer, int fd, struct trib_error *erro
     producer->thread_base = atomic_fetch_add(&producer->header->processes, 1) << THREAD_BITS;
     find_program(producer);
     uint64_t joining = trib_session_owner(TRIB_SLOT_JOINING, self.pid);
-    if (!atomic_compare_exchange_strong(&producer->slot->owner, &joining, trib_session_owner(TRIB_SLOT_ACTIVE, self.pid)))
+    uint64_t active = trib_session_owner(TRIB_SLOT_ACTIVE, self.pid);
+    if (!atomic_compare_exchange_strong(&producer->slot->owner, &joining, active))
         return trib_fail(error, -ENOTCONN, "the session gave this process up"); /* stopped for long while it joined */
     atomic_store_explicit(is_here(producer), true, memory_order_release);
     return 0;
@@ -282,7 +283,8 @@ static void __attribute__((noinline, cold)) send_signature(struct trib_producer 
         sent[i] = (struct trib_text_frame){frames[i].build_id, frames[i].offset_bytes, key};
         known = known && key;
     }
-    if (trib_text_put(&producer->texts, TRIB_TEXT_SIGNATURE, signature, sent, (uint32_t)(count * sizeof sent[0])) && known)
+    uint32_t bytes = (uint32_t)(count * sizeof sent[0]);
+    if (trib_text_put(&producer->texts, TRIB_TEXT_SIGNATURE, signature, sent, bytes) && known)
         trib_seen_add(producer->header->seen, signature);
     end_text(producer);
 }

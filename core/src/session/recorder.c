@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rounds. A round reads the clock (the horizon), then which slots are taken, then the tails of their rings, then what
- * was told; and takes everything published before those tails with a time up to the horizon, smallest time first. A cause
- * was published before its effect read the clock: if the effect is within the horizon, the cause is before the tails.
+ * was told; and takes everything published before those tails with a time up to the horizon, smallest time first. A
+ * cause was published before its effect read the clock: if the effect is within the horizon, the cause is before the
+ * tails.
  *
  * Within a ring, an event that is claimed but not yet published does not hold up those behind it: its submit has not
  * returned, so nothing can depend on it. It is taken in a later round, or given up when its process is dead. */
@@ -186,7 +187,8 @@ static void check_life(struct trib_session *session, struct source *source, bool
         return; /* it has not yet said who it is */
     source->is_foreign = !joining && slot->pid_namespace && slot->pid_namespace != session->file.pid_namespace;
     if (!source->is_foreign)
-        source->gone = trib_process_is_gone(trib_session_pid_of(source->owner), joining ? 0 : slot->start_time, thorough);
+        source->gone =
+            trib_process_is_gone(trib_session_pid_of(source->owner), joining ? 0 : slot->start_time, thorough);
 }
 
 /* Which slots are taken, and by whom that still lives? */

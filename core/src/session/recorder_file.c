@@ -89,7 +89,8 @@ int trib_session_file_create(struct trib_session_file *file, const struct trib_s
 void trib_session_file_clear(struct trib_session_file *file, uint32_t slot) {
     uint64_t at = file->geometry.rings_at + slot * file->geometry.slot_bytes;
 
-    if (fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)file->geometry.slot_bytes) != 0)
+    const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    if (fallocate(file->fd, punch, (off_t)at, (off_t)file->geometry.slot_bytes) != 0)
         memset((char *)file->header + at, 0, file->geometry.slot_bytes);
     atomic_store(&file->header->slots[slot].text_tail, 0);
     atomic_store(&file->header->slots[slot].text_head, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of texts beside a process's ring of events: file names, call paths, modules, the program's name. One record at
- * a time: its producers take turns, its consumer is the recorder, which checks every length before it believes it. */
+/* The ring of texts beside a process's ring of events: file names, call paths, modules, the program's name. One record
+ * at a time: its producers take turns, its consumer is the recorder, which checks each length before it believes it. */
 #ifndef TRIB_SESSION_TEXT_H
 #define TRIB_SESSION_TEXT_H
 
@@ -44,8 +44,8 @@ struct trib_text_ring {
 bool trib_text_put(struct trib_text_ring *ring, enum trib_text_kind kind, uint64_t id, const void *body,
                    uint32_t body_bytes);
 
-/* 1: a record, copied to head and body (TRIB_TEXT_RECORD_BYTES_MAX), *position moved on; 0: none; -EBADMSG: damaged, and
- * *position is where `end` says. The recorder keeps the position; `end` is the tail as read once. */
+/* 1: a record, copied to head and body (TRIB_TEXT_RECORD_BYTES_MAX), *position moved on; 0: none; -EBADMSG: damaged,
+ * and *position is where `end` says. The recorder keeps the position; `end` is the tail as read once. */
 int trib_text_take(const struct trib_text_ring *ring, uint64_t *position, uint64_t end, struct trib_text_head *head,
                    uint8_t *body);
 

@@ -14,7 +14,8 @@ static uint32_t number_of_module(struct trib_told *told, uint64_t key) {
     return told->module_count++;
 }
 
-static bool hear_module(struct trib_told *told, uint64_t key, const uint8_t *body, const struct trib_session_sink *sink) {
+static bool hear_module(struct trib_told *told, uint64_t key, const uint8_t *body,
+                        const struct trib_session_sink *sink) {
     struct trib_module module;
 
     memcpy(&module, body, sizeof module);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes tell besides events, for people: file names, call paths, modules, programs. Modules get numbers that hold
- * for the whole session, whatever their numbers in each process are. Everything comes from memory that a damaged process
- * may have written: lengths are checked, what makes no sense is skipped. Thread safety: one owner. */
+/* What processes tell besides events, for people: file names, call paths, modules, programs. Modules get numbers that
+ * hold for the whole session, whatever their numbers in each process are. Everything comes from memory that a damaged
+ * process may have written: lengths are checked, what makes no sense is skipped. Thread safety: one owner. */
 #ifndef TRIB_SESSION_TOLD_H
 #define TRIB_SESSION_TOLD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the JVM calls: at its start (-agentpath:libtributary-jvm.so=key=value,...) and, any number of times, when somebody
- * attaches (jcmd PID JVMTI.agent_load): then the options are a command. Nothing ever goes to standard output. */
+/* What the JVM calls: at its start (-agentpath:libtributary-jvm.so=key=value,...) and, any number of times, when
+ * somebody attaches (jcmd PID JVMTI.agent_load): then the options are a command. Nothing ever goes to standard
+ * output. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,16 +30,18 @@ static void print_status(FILE *out) {
     fprintf(out, "tributary: jvm %s java-frames %s fast %s\n", trib_vm.version[0] ? trib_vm.version : "unknown",
             trib_life_java_frames(), counts.is_fast ? "on" : counts.why_slow);
     fprintf(out,
-            "tributary: writes %" PRIu64 " with-java-frames %" PRIu64 " mapped %" PRIu64 " asked-jvmti %" PRIu64 " fast %" PRIu64
-            " checked %" PRIu64 " wrong %" PRIu64 "\n",
+            "tributary: writes %" PRIu64 " with-java-frames %" PRIu64 " mapped %" PRIu64 " asked-jvmti %" PRIu64
+            " fast %" PRIu64 " checked %" PRIu64 " wrong %" PRIu64 "\n",
             counts.writes, counts.java, counts.mapped, counts.asked, counts.hits, counts.checked, counts.wrong);
     fprintf(out, "tributary: fast-ns %.0f p99 %.0f asked-ns %.0f p99 %.0f signatures-not-listed %" PRIu64 "\n",
-            counts.fast_median_ns, counts.fast_p99_ns, counts.asked_median_ns, counts.asked_p99_ns, counts.signatures_lost);
+            counts.fast_median_ns, counts.fast_p99_ns, counts.asked_median_ns, counts.asked_p99_ns,
+            counts.signatures_lost);
     if (trib_shim_status(&status))
         fprintf(out,
                 "tributary: policy %s drive %s events %" PRIu64 " dropped %" PRIu64 " written-bytes %" PRIu64
                 " trace-bytes %" PRIu64 "\n",
-                status.policy, status.drive, status.events, status.events_dropped, status.clock_bytes, status.trace_bytes);
+                status.policy, status.drive, status.events, status.events_dropped, status.clock_bytes,
+                status.trace_bytes);
 }
 
 static void print_signature(void *arg, uint64_t signature, uint64_t writes, uint64_t bytes) {
@@ -88,7 +91,9 @@ static jint print(const struct trib_jvm_options *options) {
 /* ---- entries ---- */
 
 static jint refuse(const char *text, bool is_strict) {
-    fprintf(stderr, "tributary: %s; the JVM %s\n", text, is_strict ? "ends, as strict=1 asks" : "runs without Tributary");
+    const char *then = is_strict ? "ends, as strict=1 asks" : "runs without Tributary";
+
+    fprintf(stderr, "tributary: %s; the JVM %s\n", text, then);
     return is_strict ? JNI_ERR : JNI_OK;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The raw chain of frame pointers as a key: equal chains mean equal Java stacks, for as long as no code moves. Needs a JVM
- * that keeps frame pointers (-XX:+PreserveFramePointer). Frames of the interpreter count with their method, because all of
- * them return to the same few places. Nothing that is read is followed but frame pointers inside the thread's stack.
+/* The raw chain of frame pointers as a key: equal chains mean equal Java stacks, for as long as no code moves. Needs
+ * a JVM that keeps frame pointers (-XX:+PreserveFramePointer). Frames of the interpreter count with their method,
+ * because all of them return to the same few places. Nothing that is read is followed but frame pointers inside the
+ * thread's stack.
  *
- * There is no key, and the caller asks JVMTI, when the chain does not lead out of Java again (a library without frame
- * pointers broke it), or in a virtual thread, of which only the upper frames may be on the stack.
- * Thread safety: any thread, about itself. */
+ * There is no key, and the caller asks JVMTI, when the chain does not lead out of Java again (a library without
+ * frame pointers broke it), or in a virtual thread, of which only the upper frames may be on the stack. Thread
+ * safety: any thread, about itself. */
 #ifndef TRIB_JVM_CHAIN_H
 #define TRIB_JVM_CHAIN_H
 

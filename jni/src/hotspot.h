@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What HotSpot tells of itself to debuggers: the tables gHotSpotVMStructs and gHotSpotVMIntConstants that libjvm exports in
- * every release since 6. Read once; nothing is written. */
+/* What HotSpot tells of itself to debuggers: the tables gHotSpotVMStructs and gHotSpotVMIntConstants that libjvm
+ * exports in every release since 6. Read once; nothing is written. */
 #ifndef TRIB_JVM_HOTSPOT_H
 #define TRIB_JVM_HOTSPOT_H
 

@@ -74,7 +74,9 @@ static struct native native_of(uint64_t signature) {
     unsigned slot = (unsigned)(signature >> 32) % NATIVE_SLOTS;
     uint64_t meaning = atomic_load_explicit(&natives[slot].meaning, memory_order_acquire) ^ signature;
 
-    if (atomic_load_explicit(&natives[slot].signature, memory_order_relaxed) == signature && meaning <= 2 * TRIB_SIGNATURE_DEPTH_MAX + 1)
+    bool is_mine = atomic_load_explicit(&natives[slot].signature, memory_order_relaxed) == signature;
+
+    if (is_mine && meaning <= 2 * TRIB_SIGNATURE_DEPTH_MAX + 1) /* else two threads wrote it at once */
         return (struct native){.frames = (unsigned)(meaning >> 1), .in_vm = meaning & 1};
     struct native found = look_at(signature);
     atomic_store_explicit(&natives[slot].meaning, (found.frames << 1 | found.in_vm) ^ signature, memory_order_relaxed);

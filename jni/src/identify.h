@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shim is told of each write: native frames above the first of the JDK's libraries, then Java frames; of threads
- * that run no Java, or are inside the VM, the native path. Thread safety: any thread. Keeps errno. */
+/* What the shim is told of each write: native frames above the first of the JDK's libraries, then Java frames; of
+ * threads that run no Java, or are inside the VM, the native path. Thread safety: any thread. Keeps errno. */
 #ifndef TRIB_JVM_IDENTIFY_H
 #define TRIB_JVM_IDENTIFY_H
 

@@ -12,8 +12,8 @@
 
 #define TRIB_JAVA_PATH_MAX 192u /* of a deeper stack the middle does not count */
 
-/* Innermost first. Number of frames, at most TRIB_JAVA_PATH_MAX; 0: the thread runs no Java method. If all of them are
- * noise, they count; better a JDK's own path than none. */
+/* Innermost first. Number of frames, at most TRIB_JAVA_PATH_MAX; 0: the thread runs no Java method. If all of them
+ * are noise, they count; better a JDK's own path than none. */
 unsigned trib_java_path(JNIEnv *env, const struct trib_jvm_options *options, struct trib_frame *frames);
 
 #endif

@@ -56,7 +56,8 @@ static void patch_new_libraries(void) {
 /* ---- the VM's events ---- */
 
 /* The first native method of a library is bound when the library is there and has not been called. */
-static void JNICALL native_bound(jvmtiEnv *tool, JNIEnv *env, jthread thread, jmethodID method, void *address, void **other) {
+static void JNICALL native_bound(jvmtiEnv *tool, JNIEnv *env, jthread thread, jmethodID method, void *address,
+                                 void **other) {
     (void)tool, (void)env, (void)thread, (void)method, (void)address, (void)other;
     patch_new_libraries();
 }
@@ -122,7 +123,8 @@ static void watch_classes(jvmtiEnv *tool) {
 static bool listen(JavaVM *java) {
     static const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_NATIVE_METHOD_BIND,
                                         JVMTI_EVENT_COMPILED_METHOD_UNLOAD};
-    jvmtiCapabilities wanted = {.can_generate_native_method_bind_events = 1, .can_generate_compiled_method_load_events = 1};
+    jvmtiCapabilities wanted = {.can_generate_native_method_bind_events = 1,
+                                 .can_generate_compiled_method_load_events = 1};
     jvmtiEventCallbacks callbacks = {.VMInit = vm_began,
                                      .VMDeath = vm_ends,
                                      .NativeMethodBind = native_bound,

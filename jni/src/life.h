@@ -11,8 +11,8 @@
 
 #include "options.h"
 
-/* Loaded as an agent. `env`: of a VM that runs already, else NULL. 0, or -errno with a sentence: nothing of the process has
- * changed. Once. */
+/* Loaded as an agent. `env`: of a VM that runs already, else NULL. 0, or -errno with a sentence: nothing of the
+ * process has changed. Once. */
 int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options, struct trib_error *error);
 
 bool trib_life_has_begun(void);

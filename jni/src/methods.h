@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java methods by their jmethodID: the frame that stands for one, and whether it is noise. A fixed table; what does not fit
- * is asked for again each time. HotSpot gives no jmethodID to another method, also when its class is gone.
+/* Java methods by their jmethodID: the frame that stands for one, and whether it is noise. A fixed table; what does
+ * not fit is asked for again each time. HotSpot gives no jmethodID to another method, also when its class is gone.
  * Thread safety: any thread that may be asked (vm.h). */
 #ifndef TRIB_JVM_METHODS_H
 #define TRIB_JVM_METHODS_H

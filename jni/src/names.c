@@ -12,7 +12,8 @@ static void cut_at(char *name, const char *mark) {
 }
 
 void trib_java_class_name(const char *signature, char *name, size_t capacity) {
-    static const char *const generated[] = {"$$EnhancerBy", "$$SpringCGLIB", "$$FastClassBy", "$ByteBuddy$", "$MockitoMock$"};
+    static const char *const generated[] = {"$$EnhancerBy", "$$SpringCGLIB", "$$FastClassBy", "$ByteBuddy$",
+                                            "$MockitoMock$"};
     size_t length = 0;
 
     if (*signature == 'L')

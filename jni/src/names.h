@@ -12,8 +12,8 @@ TRIB_C_BEGIN
 
 #define TRIB_JAVA_NAME_BYTES 1024u
 
-/* A class signature of JVMTI ("Lorg/x/Foo$Bar;") as people write it ("org.x.Foo$Bar"), without what generators number:
- * addresses of hidden classes and the tails of CGLIB, Byte Buddy and Mockito classes. Cut at `capacity`. */
+/* A class signature of JVMTI ("Lorg/x/Foo$Bar;") as people write it ("org.x.Foo$Bar"), without what generators
+ * number: addresses of hidden classes and the tails of CGLIB, Byte Buddy and Mockito classes. Cut at `capacity`. */
 void trib_java_class_name(const char *signature, char *name, size_t capacity);
 
 /* Frames that say how code is run and not what it is for: the JDK's own classes, lambda and proxy classes, generated

@@ -25,7 +25,8 @@ struct trib_jvm_options {
     char pipeline[3072]; /* the rest */
 };
 
-/* 0, or -EINVAL with a sentence. `out` is complete in both cases as far as it could be read, so that strict counts. */
+/* 0, or -EINVAL with a sentence. `out` is complete in both cases as far as it could be read, so that strict counts.
+ * */
 int trib_jvm_options_parse(const char *text, struct trib_jvm_options *out, struct trib_error *error);
 
 TRIB_C_END

@@ -49,7 +49,8 @@ static void find_libraries(void) {
     }
 }
 
-/* java.lang.Thread.eetop is the address of its JavaThread in every HotSpot. A virtual thread has none; its carrier does. */
+/* java.lang.Thread.eetop is the address of its JavaThread in every HotSpot. A virtual thread has none; its carrier
+ * does. */
 static bool find_thread(JNIEnv *env) {
     jclass class = (*env)->FindClass(env, "java/lang/Thread");
     jmethodID current = class ? (*env)->GetStaticMethodID(env, class, "currentThread", "()Ljava/lang/Thread;") : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Java virtual machine of this process, and whether the calling thread may be asked for its Java frames.
  *
- * It may if the VM lives, the thread is one of Java's and runs native code: there JVMTI is legal. A thread inside the VM
- * (its own logs, class data, compiler threads) never is asked. Thread safety: any thread. */
+ * It may if the VM lives, the thread is one of Java's and runs native code: there JVMTI is legal. A thread inside
+ * the VM (its own logs, class data, compiler threads) never is asked. Thread safety: any thread. */
 #ifndef TRIB_JVM_VM_H
 #define TRIB_JVM_VM_H
 

@@ -127,7 +127,8 @@ struct Run {
     Outcome outcome;
     std::string trace = work.file("trace");
 
-    Run(const std::string &home, std::vector<std::string> flags, const Environment &environment = {}, const std::string &rounds = "3") {
+    Run(const std::string &home, std::vector<std::string> flags, const Environment &environment = {},
+        const std::string &rounds = "3") {
         for (std::string &flag : flags)
             if (const size_t at = flag.find("@"); at != std::string::npos)
                 flag.replace(at, 1, trace);
@@ -221,7 +222,8 @@ TEST_CASE("virtual threads, and classes that are unloaded") {
             INFO(home << " " << flag);
             Folder data;
             const std::string trace = work.file("trace");
-            const Outcome outcome = run({"timeout", "-k", "5", "100", home + "/bin/java", flag, agent("trace=" + trace), "-cp", compiled, "org.example.Threads", data.file(""), compiled});
+            const Outcome outcome = run({"timeout", "-k", "5", "100", home + "/bin/java", flag, agent("trace=" + trace),
+                                         "-cp", compiled, "org.example.Threads", data.file(""), compiled});
             CHECK((outcome.code == 0 && outcome.out == "done\n" && outcome.err.empty()));
             const Trace read(trace);
             CHECK((read.path("virtual").frames ==

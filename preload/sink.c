@@ -97,7 +97,10 @@ void trib_sink_pause(bool pause) {
 bool trib_sink_is_own_thread(void) {
     char name[16] = "";
 
-    return opens_here || (pipeline && prctl(PR_GET_NAME, name) == 0 && strcmp(name, "tributary") == 0);
+    if (opens_here)
+        return true;
+    return trib_sink_is_pipeline() && atomic_load_explicit(&own->progress, memory_order_acquire) != CLOSED &&
+           prctl(PR_GET_NAME, name) == 0 && strcmp(name, "tributary") == 0;
 }
 
 bool trib_sink_wants_hints(void) {
@@ -134,7 +137,8 @@ int trib_sink_start_with(const char *options, struct trib_error *error) {
         return -EBUSY;
     }
     if (!prepare(options)) {
-        snprintf(error->text, sizeof error->text, "options longer than %zu characters, or no memory", sizeof setting - 1);
+        snprintf(error->text, sizeof error->text, "options longer than %zu characters, or no memory",
+                 sizeof setting - 1);
         return -ENOMEM;
     }
     int rc = trib_pipeline_open(&pipeline, setting, true, error);
@@ -221,7 +225,7 @@ uint16_t trib_sink_place(const struct trib_context *who) {
 }
 
 bool trib_sink_status(struct trib_status *out) {
-    bool is_here = pipeline && own && atomic_load(&own->progress) == OPEN;
+    bool is_here = trib_sink_is_pipeline() && atomic_load(&own->progress) == OPEN;
 
     if (is_here)
         trib_pipeline_status(pipeline, out);
@@ -231,7 +235,7 @@ bool trib_sink_status(struct trib_status *out) {
 void trib_sink_settle(void) {
     struct timespec pause = {.tv_nsec = SETTLE_NS};
 
-    if (pipeline && own && atomic_load(&own->progress) == OPEN)
+    if (trib_sink_is_pipeline() && atomic_load(&own->progress) == OPEN)
         trib_syscall(SYS_nanosleep, &pause, NULL);
 }
 

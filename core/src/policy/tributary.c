@@ -17,9 +17,9 @@
  * Uses        Block addresses, trims; call paths and whatever the context says, if it says it.
  * Constants   All ours (docs/policies.md).
  * Cost        place: one block's record, its region's, one to four look-ups in a hash table, and
- *             for one block in `scale` seven writes to miniatures. Look: O(contexts) per 1 % of the
+ *             for one block in `scale` eight writes to miniatures. Look: O(contexts) per 1 % of the
  *             capacity. Memory: 8 bytes per block, 16 per region of 64, the miniatures' 9 bytes per
- *             block * 7 / scale, 600 KiB of contexts. */
+ *             block * 8 / scale, 600 KiB of contexts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,13 +36,13 @@ struct settings {
 };
 
 #define FIELD(name) offsetof(struct settings, name)
-enum { PLAN_FINE = 0, PLAN_NONE = TRIB_PLANS - 1, PLAN_REHEARSED = TRIB_PLANS };
+enum { PLAN_FINE = 0, PLAN_FILES = 4, PLAN_NONE = TRIB_PLANS - 1, PLAN_REHEARSED = TRIB_PLANS };
 enum { ANY_PROPHET = TRIB_PROPHETS }; /* the one that the context follows */
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "plan", .fallback = "rehearsed", .type = TRIB_OPTION_ENUM, .offset = FIELD(plan),
-     .choices = "fine|coarse|hot|paths|blocks|regions|none|rehearsed",
+     .choices = "fine|coarse|hot|paths|files|blocks|regions|none|rehearsed",
      .help = "how to group; rehearsed: whichever copies least on a miniature of the drive"},
     {.key = "refine", .fallback = "salts+tenant+history+blocks+regions", .type = TRIB_OPTION_FLAGS,
      .offset = FIELD(refine), .choices = "salts|tenant|history|blocks|regions",
@@ -69,6 +69,7 @@ static const struct trib_option_spec options[] = {
 struct plan {
     double longest, octaves;
     int prophet; /* enum trib_prophet or ANY_PROPHET */
+    bool files;  /* only what dies with its file is told apart */
     bool together;
 };
 /* clang-format off */
@@ -77,6 +78,7 @@ static const struct plan plans[TRIB_PLANS] = {
     {.longest = 4, .octaves = 2, .prophet = ANY_PROPHET},     /* coarse: fewer superblocks open */
     {.longest = 0.1, .octaves = 1, .prophet = ANY_PROPHET},   /* hot: what dies young leaves the rest */
     {.longest = 4, .octaves = 1, .prophet = TRIB_BY_PATH},    /* paths */
+    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_CONTEXT, .files = true}, /* files */
     {.longest = 4, .octaves = 1, .prophet = TRIB_BY_BLOCK},   /* blocks */
     {.longest = 4, .octaves = 1, .prophet = TRIB_BY_REGION},  /* regions */
     {.together = true},                                       /* none */
@@ -135,9 +137,11 @@ static int tributary_open(void **self, const struct trib_policy_env *env,
     t->interval_blocks = (uint64_t)((double)env->blocks * settings.interval_percent / 100) + 1;
     t->look_at = t->interval_blocks;
     code = open_parts(t, env);
-    /* Until there is evidence: what cannot be worse than no placement. */
+    /* Until there is evidence. With gc=same survivors stay in the stream where they were first put,
+     * so what is written in place had better begin in the coldest. What dies with its file has no
+     * second chance: it is told apart from the start. */
     if (settings.plan == PLAN_REHEARSED)
-        t->plan = trib_rehearsal_plays(&t->rehearsal) ? PLAN_NONE : PLAN_FINE;
+        t->plan = trib_rehearsal_plays(&t->rehearsal) ? PLAN_FILES : PLAN_FINE;
     if (code) {
         tributary_close(t);
         return trib_fail(error, code, "tributary: no memory for %llu blocks",
@@ -169,11 +173,15 @@ static void classify(struct tributary *t) {
         struct trib_context_node *n = &t->contexts->node[i];
         if (!n->key)
             continue;
-        double path = t->contexts->node[trib_contexts_path(t->contexts, i)].lifetime;
+        uint32_t root = trib_contexts_path(t->contexts, i);
+        double path = t->contexts->node[root].lifetime;
+        bool is_in_place = trib_contexts_in_place(t->contexts, root);
         uint8_t before = n->stream[t->plan];
-        for (uint32_t p = 0; p < TRIB_PLANS; p++)
-            n->stream[p] = class_of(
-                t, &plans[p], plans[p].prophet == TRIB_BY_PATH ? path : n->lifetime, n->stream[p]);
+        for (uint32_t p = 0; p < TRIB_PLANS; p++) {
+            double lifetime = plans[p].prophet == TRIB_BY_PATH ? path : n->lifetime;
+            bool is_told_apart = !(plans[p].files && is_in_place);
+            n->stream[p] = class_of(t, &plans[p], is_told_apart ? lifetime : 0, n->stream[p]);
+        }
         moved += before && before != n->stream[t->plan];
     }
     t->moves += moved > 0;

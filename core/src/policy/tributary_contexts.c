@@ -174,6 +174,8 @@ static void overwrite(struct trib_contexts *c, uint64_t lba, uint64_t clock) {
     struct trib_prospect said = foresee(c, block->context, lba);
     uint64_t age = trib_past_age(block, clock);
     judge(c, &said, age);
+    for (uint32_t i = block->context; i; i = c->node[i].parent)
+        c->node[i].replaced += 1;
     die(c, block, clock);
     trib_past_note(block, age, c->settings.history_average);
     trib_past_note_region(said.region, age);
@@ -227,6 +229,13 @@ double trib_contexts_lifetime(const struct trib_contexts *c, uint32_t node, uint
     return weight > 0 ? sum / weight : 0;
 }
 
+bool trib_contexts_in_place(const struct trib_contexts *c, uint32_t node) {
+    const struct trib_context_node *n = &c->node[node];
+    if (n->deaths < c->settings.admit && n->parent)
+        return trib_contexts_in_place(c, n->parent);
+    return 2 * n->replaced > n->deaths;
+}
+
 static bool is_forgotten(const struct trib_context_node *n) {
     return !n->live && !n->children && n->written < FADED && n->deaths < FADED;
 }
@@ -254,6 +263,7 @@ static uint8_t best_prophet(const struct trib_contexts *c, uint32_t node) {
 static void fade(struct trib_context_node *n, double decay) {
     n->deaths *= decay;
     n->lifetime_sum *= decay;
+    n->replaced *= decay;
     n->written *= decay;
     n->overwrites *= decay;
     for (int p = 0; p < TRIB_PROPHETS; p++) {

@@ -50,6 +50,7 @@ struct trib_context_node {
     uint8_t prophet; /* enum trib_prophet, as of the last trib_contexts_look */
     uint8_t stream[TRIB_PLANS];
     double deaths, lifetime_sum; /* decayed */
+    double replaced;             /* of these deaths: by overwriting, not by a trim */
     double written;              /* blocks, decayed */
     uint64_t live;               /* blocks written through this very context */
     double birth_sum;            /* of these */
@@ -93,6 +94,9 @@ static inline uint32_t trib_contexts_path(const struct trib_contexts *contexts, 
     const struct trib_context_node *n = &contexts->node[node];
     return n->by_history ? n->parent : node;
 }
+
+/* Whether what is written in the context dies by being overwritten rather than with its file. */
+bool trib_contexts_in_place(const struct trib_contexts *contexts, uint32_t node);
 
 /* Expected lifetime by the deaths in the context alone, blocks; 0 = nothing is known. */
 double trib_contexts_lifetime(const struct trib_contexts *contexts, uint32_t node, uint64_t clock);

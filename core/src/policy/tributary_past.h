@@ -17,7 +17,7 @@ TRIB_C_BEGIN
 
 #define TRIB_PAST_MEAN_BITS 12
 #define TRIB_REGION_BLOCKS  64u /* 256 KiB */
-#define TRIB_PLANS          7u  /* ways of grouping that are rehearsed, tributary_rehearsal.h */
+#define TRIB_PLANS          8u  /* ways of grouping that are rehearsed, tributary_rehearsal.h */
 
 /* What is known of one logical block; 8 bytes. */
 struct trib_block_past {

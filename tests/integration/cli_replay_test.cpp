@@ -234,7 +234,7 @@ TEST_CASE("wrong usage: exit 2, and the sentence lists what is valid") {
         CHECK(has(outcome.err, wrong.lists));
     }
     check_refusal(trib({}), 2);
-    check_refusal(trib({"record"}), 2);
+    check_refusal(trib({"nonesuch"}), 2);
 }
 
 TEST_CASE("the drive's state at the end adds up to the figures of the replay") {

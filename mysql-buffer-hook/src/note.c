@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 
+#include "durations.h"
 #include "options.h"
 #include "path.h"
 
 #define FRAMES_DEFAULT ((size_t)1 << 18) /* 4 GiB of 16 KiB pages: 13 MiB */
 #define TIMED_EVERY    128u
 #define COUNTED_EVERY  64u /* batches that a thread keeps to itself, so that no counter is shared by all */
-#define CLASSES        256u
 
 /* 40 bytes of static TLS, with path.c's: a library that is loaded late gets no more than glibc kept aside. */
 struct thread_part {
@@ -27,7 +26,7 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool tried;
 
 static _Atomic(uint64_t) batches_total, pages_total;
-static _Atomic(uint32_t) timed[CLASSES]; /* by eighths of an octave of nanoseconds */
+static struct trib_durations timed;
 
 /* ---- the table ---- */
 
@@ -81,25 +80,11 @@ uint64_t trib_note_signature(void *frame) {
 
 /* ---- what it costs ---- */
 
-static uint64_t now_ns(void) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool is_timed(void) {
     if (mine.timed_in-- > 0)
         return false;
     mine.timed_in = TIMED_EVERY - 1;
     return true;
-}
-
-static void note_time(uint64_t ns) {
-    unsigned octave = 63 - (unsigned)__builtin_clzll(ns | 1), eighth = (unsigned)((ns << 3) >> octave) & 7;
-    unsigned class = octave * 8 + eighth;
-
-    atomic_fetch_add_explicit(&timed[class < CLASSES ? class : CLASSES - 1], 1, memory_order_relaxed);
 }
 
 static void count(unsigned pages) {
@@ -111,25 +96,11 @@ static void count(unsigned pages) {
     mine.batches = mine.pages = 0;
 }
 
-/* Middle of the class that holds this share of the timed batches. */
-static double quantile(double share) {
-    double sum = 0, wanted = 0;
-
-    for (unsigned i = 0; i < CLASSES; i++)
-        wanted += share * timed[i];
-    for (unsigned i = 0; i < CLASSES; i++) {
-        sum += timed[i];
-        if (timed[i] && sum >= wanted)
-            return (double)((uint64_t)1 << i / 8) * (1 + (i % 8 + 0.5) / 8);
-    }
-    return 0;
-}
-
 void trib_note_measure(struct trib_note_cost *out) {
     *out = (struct trib_note_cost){.batches = atomic_load(&batches_total),
                                    .pages = atomic_load(&pages_total),
-                                   .median_ns = quantile(0.5),
-                                   .p99_ns = quantile(0.99)};
+                                   .median_ns = trib_duration_quantile_ns(&timed, 0.5),
+                                   .p99_ns = trib_duration_quantile_ns(&timed, 0.99)};
 }
 
 /* ---- notes ---- */
@@ -155,7 +126,7 @@ void trib_note_pages(const uint64_t *keys, unsigned pages, void *frame) {
         note_pages(into, keys, pages, frame);
         return;
     }
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = trib_duration_now_ns();
     note_pages(into, keys, pages, frame);
-    note_time(now_ns() - began_ns);
+    trib_duration_note(&timed, trib_duration_now_ns() - began_ns);
 }

@@ -2,7 +2,6 @@
 // What a write pays: capture of the call path, the decision, and the submission to the ring, together and alone. The
 // recorder and the maintenance thread run beside it, as in a live engine. The design's bar: 60 ns median.
 #include <cstdio>
-#include <cstring>
 
 #include <tributary/pipeline.h>
 #include <tributary/signature.h>
@@ -71,12 +70,7 @@ int main() {
         std::fprintf(stderr, "hot_path_bench: %s\n", error.text);
         return 1;
     }
-    std::memset(&event, 0, sizeof event);
-    event.kind = TRIB_EVENT_WRITE;
-    event.file = 1;
-    event.length_bytes = 1100;
-    event.who.signature = 1;
-    event.stream = TRIB_STREAM_UNDECIDED;
+    event = SampleWrite();
     Figure("write_capture_ns", Capture, "depth 12, 16 frames");
     Figure("write_place_ns", Place, "pcstream, row found by key");
     Figure("write_submit_ns", Submit, "ring, recorder and maintenance thread beside it");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a process of a session pays: joining, and each event. The recorder runs beside it, in this process.
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <unistd.h>
 
@@ -70,12 +69,7 @@ int main() {
         std::fprintf(stderr, "session_bench: %s\n", error.text);
         return 1;
     }
-    std::memset(&event, 0, sizeof event);
-    event.kind = TRIB_EVENT_WRITE;
-    event.file = 1;
-    event.length_bytes = 1100;
-    event.who.signature = 1;
-    event.stream = TRIB_STREAM_UNDECIDED;
+    event = SampleWrite();
     Figure("session_submit_ns", Submit, "clock and ring, recorder beside it; batches of 32");
     Figure("session_place_ns", Place, "table in the session file");
     trib_status status;

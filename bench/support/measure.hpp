@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <tributary/event.h>
+
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -72,6 +74,17 @@ std::vector<double> NanosecondsPerCall(unsigned batches, unsigned size, Call cal
         pause();
     }
     return samples;
+}
+
+// A write as db_bench's log makes it: one value and its key.
+inline trib_event SampleWrite() {
+    trib_event event = {};
+    event.kind = TRIB_EVENT_WRITE;
+    event.file = 1;
+    event.length_bytes = 1100;
+    event.who.signature = 1;
+    event.stream = TRIB_STREAM_UNDECIDED;
+    return event;
 }
 
 inline void Print(const std::string &name, double value, const char *unit, uint64_t samples, const std::string &note = "") {

@@ -63,6 +63,8 @@ static void note(const char *path, char *const environment[]) {
     enum trib_uncovered why = trib_program_uncovered(path);
     if (!why && !has_session(environment) && access(path, X_OK) == 0)
         why = TRIB_UNCOVERED_ENVIRONMENT;
+    if (!why && trib_sink_is_barred())
+        why = TRIB_UNCOVERED_USER;
     errno = kept;
     if (why && trib_in_vfork)
         leave_behind(path, why);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -211,6 +212,24 @@ void trib_sink_name(uint64_t file, const char *path) {
         trib_producer_name_file(producer, file, path);
     else
         trib_pipeline_name_file(pipeline, file, path);
+}
+
+void trib_sink_join(void) {
+    (void)is_open();
+}
+
+/* By owner and mode, not access(2): what lets this process in (PR_SET_KEEPCAPS) ends with the exec that it prepares. */
+bool trib_sink_is_barred(void) {
+    int kept = errno;
+    uid_t self = geteuid();
+    struct stat status;
+
+    if (self == 0 || !trib_sink_is_session())
+        return false;
+    bool barred = stat(setting, &status) != 0 ? errno == EACCES
+                                              : status.st_uid != self && !(status.st_mode & S_IWOTH);
+    errno = kept;
+    return barred;
 }
 
 void trib_sink_uncovered(const char *path, enum trib_uncovered why) {

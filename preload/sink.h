@@ -28,6 +28,10 @@ bool trib_sink_is_session(void);
 
 void trib_sink_submit(const struct trib_event *event);
 void trib_sink_name(uint64_t file, const char *path);
+/* Joins the session now, before the first event. */
+void trib_sink_join(void);
+/* Whether the session's file is closed to who this process is now: whatever it starts, or forks, cannot join. */
+bool trib_sink_is_barred(void);
 /* In a session: such a program is about to start. */
 void trib_sink_uncovered(const char *path, enum trib_uncovered why);
 

@@ -175,6 +175,19 @@ TEST_CASE("programs that tell nothing are named, whoever started them") {
     CHECK(has(outcome.err, "true (cleared environment)"));
     CHECK(has(trib({"inspect", "--events", folder / "out.trib"}).out, "not covered: ./alone (static)"));
 }
+
+TEST_CASE("what another user starts is named, unless all users take part") {
+    if (!kCovered || geteuid() != 0 || run({"sh", "-c", "command -v setpriv"}).code != 0)
+        return;
+    Folder folder;
+    const std::string command = "setpriv --reuid=65534 --clear-groups sh -c 'env true; exit 3'";
+    const Outcome outcome = record(folder, command);
+    CHECK(outcome.code == 3);
+    CHECK(has(outcome.err, "sh (another user)"));
+    CHECK(summary(folder)["not_covered"]["starts"] == 1); // it tells nothing of what it starts
+    REQUIRE(trib({"record", "--users", "--json", folder / "out.json", "--", "sh", "-c", command}).code == 3);
+    CHECK_FALSE(summary(folder).contains("not_covered"));
+}
 #endif
 
 TEST_CASE("an installed trib finds the installed library") {

@@ -53,11 +53,12 @@ enum trib_uncovered {
     TRIB_UNCOVERED_GO = 3,          /* linked with libc or not, it does not write through it */
     TRIB_UNCOVERED_MACHINE = 4,     /* for another machine, or 32 bits */
     TRIB_UNCOVERED_ENVIRONMENT = 5, /* started without the session's variables */
-    TRIB_UNCOVERED_COUNT = 6,
+    TRIB_UNCOVERED_USER = 6,        /* another user, to whom the session is closed: session-users */
+    TRIB_UNCOVERED_COUNT = 7,
 };
 static inline const char *trib_uncovered_name(uint32_t why) {
     static const char *const names[TRIB_UNCOVERED_COUNT] = {"covered", "setuid", "static", "Go", "another machine",
-                                                            "cleared environment"};
+                                                            "cleared environment", "another user"};
     return why < TRIB_UNCOVERED_COUNT ? names[why] : "?";
 }
 

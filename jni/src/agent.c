@@ -3,7 +3,6 @@
  * somebody attaches (jcmd PID JVMTI.agent_load): then the options are a command. Nothing ever goes to standard
  * output. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,54 +10,12 @@
 
 #include <jvmti.h>
 
-#include <tributary/signature.h>
-
-#include "identify.h"
 #include "life.h"
 #include "options.h"
 #include "shim.h"
-#include "tally.h"
-#include "vm.h"
+#include "status.h"
 
 /* ---- status and dump ---- */
-
-static void print_status(FILE *out) {
-    struct trib_jvm_counts counts;
-    struct trib_status status = {.policy = ""};
-
-    trib_jvm_count(&counts);
-    fprintf(out, "tributary: jvm %s java-frames %s fast %s\n", trib_vm.version[0] ? trib_vm.version : "unknown",
-            trib_life_java_frames(), counts.is_fast ? "on" : counts.why_slow);
-    fprintf(out,
-            "tributary: writes %" PRIu64 " with-java-frames %" PRIu64 " mapped %" PRIu64 " asked-jvmti %" PRIu64
-            " fast %" PRIu64 " checked %" PRIu64 " wrong %" PRIu64 "\n",
-            counts.writes, counts.java, counts.mapped, counts.asked, counts.hits, counts.checked, counts.wrong);
-    fprintf(out, "tributary: fast-ns %.0f p99 %.0f asked-ns %.0f p99 %.0f signatures-not-listed %" PRIu64 "\n",
-            counts.fast_median_ns, counts.fast_p99_ns, counts.asked_median_ns, counts.asked_p99_ns,
-            counts.signatures_lost);
-    if (trib_shim_status(&status))
-        fprintf(out,
-                "tributary: policy %s drive %s events %" PRIu64 " dropped %" PRIu64 " written-bytes %" PRIu64
-                " trace-bytes %" PRIu64 "\n",
-                status.policy, status.drive, status.events, status.events_dropped, status.clock_bytes,
-                status.trace_bytes);
-}
-
-static void print_signature(void *arg, uint64_t signature, uint64_t writes, uint64_t bytes) {
-    struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
-    unsigned count = trib_signature_frames(signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
-    struct trib_module module;
-    char text[512];
-    FILE *out = arg;
-
-    fprintf(out, "%016" PRIx64 " writes %" PRIu64 " bytes %" PRIu64 "\n", signature, writes, bytes);
-    for (unsigned i = 0; i < count; i++) {
-        if (trib_signature_module(frames[i].module, &module) != 0)
-            continue;
-        trib_signature_symbolise(&module, frames[i].offset_bytes, text, sizeof text);
-        fprintf(out, "    %s\n", text);
-    }
-}
 
 /* In one call of ours, which the shim does not tell of as it would of stdio's. */
 static bool put(const char *path, const char *text, size_t length) {
@@ -77,9 +34,9 @@ static jint print(const struct trib_jvm_options *options) {
 
     if (!out)
         return JNI_ERR;
-    print_status(out);
+    trib_jvm_status_print(out);
     if (options->command == TRIB_JVM_DUMP)
-        trib_tally_visit(print_signature, out);
+        trib_jvm_signatures_print(out);
     fclose(out);
     bool whole = put(options->file, text, length);
     free(text);

@@ -13,10 +13,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TRIB_CHAIN_FRAMES_MAX 96u /* of a longer one nothing is kept */
+
+/* A chain as it lay on this thread's stack. Comparing needs no word of it to find the next, which walking does. */
+struct trib_chain {
+    unsigned count; /* 0 = nothing is kept */
+    unsigned methods;
+    struct {
+        uintptr_t at, place; /* where the frame pointer is kept; the return address beside it */
+    } frame[TRIB_CHAIN_FRAMES_MAX];
+    struct {
+        uintptr_t at, method;
+    } interpreted[TRIB_CHAIN_FRAMES_MAX];
+};
+
 /* Whether this JVM's frames can be chained at all; why not, else. */
 bool trib_chain_possible(char why[96]);
 
-/* `frame` is the interposed function's, `thread` trib_vm_thread. */
-bool trib_chain_key(const void *frame, const char *thread, uint64_t *key);
+/* `frame` is the interposed function's, `thread` trib_vm_thread. `kept` may be NULL. */
+bool trib_chain_key(const void *frame, const char *thread, uint64_t *key, struct trib_chain *kept);
+
+/* The stack of this thread holds that very chain now, which begins at `frame`. */
+bool trib_chain_is(const struct trib_chain *kept, const void *frame, const char *thread);
 
 #endif

@@ -11,29 +11,50 @@
 #include "durations.h"
 #include "java_path.h"
 #include "life.h"
+#include "memo.h"
+#include "recall.h"
+#include "tags.h"
 #include "tally.h"
 #include "vm.h"
 
-#define KNOWN_SLOTS   65536u /* chains; Cassandra under YCSB has about 1500 */
-#define NATIVE_SLOTS  1024u
-#define TIMED_EVERY   61u   /* prime, so that it falls on checks as on others */
-#define CHECKS_EARLY  16u   /* one hit in so many is checked, of a thread's first ... */
-#define EARLY_HITS    4096u /* ... so many, then */
-#define CHECKS_LATE   1024u /* one in so many */
+#define NATIVE_SLOTS    1024u
+#define TIMED_EVERY     61u   /* prime, so that it falls on checks as on others */
+#define CHECKS_EARLY    16u   /* one hit in so many is checked, of a thread's first ... */
+#define EARLY_HITS      4096u /* ... so many, then */
+#define CHECKS_LATE     1024u /* one in so many */
+#define PIECE_BYTES_MAX 64u   /* what may be but a piece of what was written before it ... */
+#define PIECE_SHARE     8u    /* ... if that had at least so many times its bytes */
+#define COUNT_SHARDS    16u
+
+enum count { HITS, PIECES, ASKED, ASKED_JAVA, NATIVE, MAPPED, CHECKED, WRONG, COUNTS };
 
 static const struct trib_jvm_options *options;
 static _Atomic(bool) is_fast;
 static _Atomic(uint64_t) epoch;
 static char why_slow[96] = "no Java yet";
+/* By thread: two that write at once would take one line of cache from each other with every write. */
 static struct {
-    _Atomic(uint64_t) java, native, mapped, asked, hits, checked, wrong;
-} counts;
+    _Alignas(64) _Atomic(uint64_t) count[COUNTS];
+} shards[COUNT_SHARDS];
+static _Atomic(unsigned) threads;
+static _Thread_local unsigned number_here; /* 0 = none yet */
 static _Thread_local bool is_inside; /* JVMTI may make the VM write, in this very thread */
 static _Thread_local unsigned hits_here, writes_here, asked_here;
+static struct trib_recall chains, stacks;
 static struct trib_durations recalled, asked; /* call paths of Java threads, by the way they came */
 
-static void add(_Atomic(uint64_t) *counter) {
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+static void add(enum count what) {
+    if (number_here == 0)
+        number_here = atomic_fetch_add(&threads, 1) + 1;
+    atomic_fetch_add_explicit(&shards[number_here % COUNT_SHARDS].count[what], 1, memory_order_relaxed);
+}
+
+static uint64_t sum(enum count what) {
+    uint64_t all = 0;
+
+    for (unsigned i = 0; i < COUNT_SHARDS; i++)
+        all += atomic_load_explicit(&shards[i].count[what], memory_order_relaxed);
+    return all;
 }
 
 /* ---- the native part ---- */
@@ -86,33 +107,47 @@ static struct native native_of(uint64_t signature) {
 
 /* ---- the whole path ---- */
 
-static uint64_t ask(JNIEnv *env, uint64_t native_signature, unsigned native_frames) {
-    struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX + TRIB_JAVA_PATH_MAX];
-    unsigned count = trib_signature_frames(native_signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
+/* What JVMTI is not to be asked about again. */
+struct path {
+    uint64_t native; /* signature of its native part */
+    unsigned native_frames;
+    uint32_t tag;
+};
 
-    count = count < native_frames ? count : native_frames;
-    unsigned java = trib_java_path(env, options, frames + count);
-    add(&counts.asked);
+static uint64_t put_together(JNIEnv *env, const struct path *path, const struct trib_java_stack *stack) {
+    struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX + 1 + TRIB_JAVA_PATH_MAX];
+    unsigned count = trib_signature_frames(path->native, frames, TRIB_SIGNATURE_DEPTH_MAX);
+
+    count = count < path->native_frames ? count : path->native_frames;
+    if (path->tag)
+        frames[count++] = trib_tag_frame(path->tag);
+    return trib_signature_of_frames(frames, count + trib_java_path(env, options, stack, frames + count));
+}
+
+static uint64_t key_of(uint64_t part, const struct path *path, uint64_t more) {
+    uint64_t key = trib_recall_mix(part ^ more * 0x9e3779b97f4a7c15ull, path->native);
+
+    return trib_recall_mix(key, path->tag);
+}
+
+static uint64_t ask(JNIEnv *env, const struct path *path) {
+    struct trib_java_stack stack;
+
+    trib_java_stack(&stack);
+    add(ASKED);
     asked_here++;
-    return java ? trib_signature_of_frames(frames, count + java) : native_signature;
+    if (stack.count == 0)
+        return path->native;
+    uint64_t key = key_of(trib_java_stack_key(&stack), path, path->native_frames);
+    uint64_t signature = trib_recall(&stacks, key);
+    if (!signature) {
+        signature = put_together(env, path, &stack);
+        trib_remember(&stacks, key, signature);
+    }
+    return signature;
 }
 
-/* Both words at once, or neither: a torn pair fits no key. */
-static struct {
-    _Atomic(uint64_t) lock, signature; /* lock: key ^ signature */
-} known[KNOWN_SLOTS];
-
-static uint64_t recall(uint64_t key) {
-    uint64_t signature = atomic_load_explicit(&known[key % KNOWN_SLOTS].signature, memory_order_relaxed);
-    uint64_t lock = atomic_load_explicit(&known[key % KNOWN_SLOTS].lock, memory_order_relaxed);
-
-    return (lock ^ signature) == key ? signature : TRIB_SIGNATURE_UNKNOWN;
-}
-
-static void remember(uint64_t key, uint64_t signature) {
-    atomic_store_explicit(&known[key % KNOWN_SLOTS].signature, signature, memory_order_relaxed);
-    atomic_store_explicit(&known[key % KNOWN_SLOTS].lock, key ^ signature, memory_order_relaxed);
-}
+/* ---- the fast way ---- */
 
 static bool is_due(void) {
     unsigned hits = ++hits_here;
@@ -121,43 +156,83 @@ static bool is_due(void) {
 }
 
 static void stop_fast(void) {
-    add(&counts.wrong);
+    add(WRONG);
     if (!atomic_exchange(&is_fast, false))
         return;
     snprintf(why_slow, sizeof why_slow, "a frame-pointer chain disagreed with JVMTI");
     fprintf(stderr, "tributary: %s: every write asks JVMTI from now on\n", why_slow);
 }
 
-static uint64_t identify_fast(JNIEnv *env, const void *frame, uint64_t native_signature, unsigned native_frames) {
-    uint64_t chain, now = atomic_load_explicit(&epoch, memory_order_acquire);
+/* The signature of the chain that begins at `frame`, if it is known, and where to keep it: in `memo`, by `key`. Without a
+ * key there is no such chain. */
+struct known {
+    uint64_t signature, key, epoch;
+    struct trib_memo_entry *memo;
+    bool has_key;
+};
 
-    if (!trib_chain_key(frame, trib_vm_thread(env), &chain))
-        return ask(env, native_signature, native_frames);
-    uint64_t key = (chain ^ native_signature ^ now * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
-    key ^= key >> 29;
-    uint64_t signature = recall(key);
-    if (signature && !is_due()) {
-        add(&counts.hits);
-        return signature;
+static struct known look_up(const void *frame, const char *thread, const struct path *path) {
+    struct known known = {.epoch = atomic_load_explicit(&epoch, memory_order_acquire), .memo = trib_memo_at(frame)};
+    struct trib_memo_entry *memo = known.memo;
+    uint64_t chain;
+
+    if (memo && memo->signature && memo->native == path->native && memo->tag == path->tag &&
+        memo->epoch == known.epoch && trib_chain_is(&memo->chain, frame, thread)) {
+        known.signature = memo->signature;
+        return known;
     }
-    uint64_t truth = ask(env, native_signature, native_frames);
-    if (signature) {
-        add(&counts.checked);
-        if (signature != truth && atomic_load(&epoch) == now)
+    if (memo)
+        memo->signature = 0;
+    known.has_key = trib_chain_key(frame, thread, &chain, memo ? &memo->chain : NULL);
+    known.key = key_of(chain, path, known.epoch);
+    known.signature = known.has_key ? trib_recall(&chains, known.key) : 0;
+    return known;
+}
+
+static void keep(const struct known *known, const struct path *path, uint64_t signature) {
+    if (!known->has_key)
+        return;
+    trib_remember(&chains, known->key, signature);
+    if (known->memo) {
+        known->memo->epoch = known->epoch;
+        known->memo->native = path->native;
+        known->memo->tag = path->tag;
+        known->memo->signature = signature;
+    }
+}
+
+static uint64_t identify_fast(JNIEnv *env, const void *frame, const struct path *path) {
+    struct known known = look_up(frame, trib_vm_thread(env), path);
+
+    if (known.signature && !is_due()) {
+        keep(&known, path, known.signature);
+        add(HITS);
+        return known.signature;
+    }
+    uint64_t truth = ask(env, path);
+    if (known.signature) {
+        add(CHECKED);
+        if (known.signature != truth && atomic_load(&epoch) == known.epoch)
             stop_fast();
     }
-    remember(key, truth);
+    keep(&known, path, truth);
+    if (truth != path->native)
+        add(ASKED_JAVA);
     return truth;
 }
 
 static uint64_t identify_java(JNIEnv *env, const struct trib_shim_write *write, uint64_t native_signature) {
     struct native native = native_of(native_signature);
+    struct path path = {.native = native_signature, .native_frames = native.frames, .tag = trib_tag_here};
 
     if (native.in_vm)
         return native_signature;
     if (atomic_load_explicit(&is_fast, memory_order_relaxed))
-        return identify_fast(env, write->frame, native_signature, native.frames);
-    return ask(env, native_signature, native.frames);
+        return identify_fast(env, write->frame, &path);
+    uint64_t signature = ask(env, &path);
+    if (signature != native_signature)
+        add(ASKED_JAVA);
+    return signature;
 }
 
 /* False: no Java thread, or not one that may be asked. */
@@ -169,32 +244,68 @@ static bool identify_thread(const struct trib_shim_write *write, struct trib_con
     if (!env)
         return false;
     is_inside = true;
-    who->signature = identify_java(env, write, who->signature);
+    uint64_t native = who->signature;
+    who->signature = identify_java(env, write, native);
     is_inside = false;
+    return who->signature != native;
+}
+
+/* ---- pieces ---- */
+
+/* A drive places pages. A few bytes behind what this thread has just written to the file share a page with it and
+ * cannot go elsewhere, whoever wrote them: Cassandra's checksum of 4 bytes behind every chunk of a table. */
+static _Thread_local struct {
+    uint64_t file, end_bytes, length_bytes, signature;
+    uint32_t tag;
+} last;
+
+static bool is_piece(const struct trib_shim_write *write) {
+    return write->length_bytes < PIECE_BYTES_MAX && write->file == last.file && write->offset_bytes == last.end_bytes &&
+           write->length_bytes * PIECE_SHARE <= last.length_bytes && trib_tag_here == last.tag && write->fd >= 0 &&
+           !options->full;
+}
+
+static void remember_last(const struct trib_shim_write *write, uint64_t signature) {
+    last.file = write->file;
+    last.end_bytes = write->offset_bytes + write->length_bytes;
+    last.length_bytes = write->length_bytes;
+    last.signature = signature;
+    last.tag = trib_tag_here;
+}
+
+/* ---- what the shim calls ---- */
+
+/* Whether it has Java frames. */
+static bool identify(const struct trib_shim_write *write, struct trib_context *who) {
+    (void)trib_shim_identify_native(write, who);
+    if (!identify_thread(write, who)) {
+        add(write->fd < 0 ? MAPPED : NATIVE);
+        return false;
+    }
+    remember_last(write, who->signature);
     return true;
 }
 
-static uint64_t identify_timed(const struct trib_shim_write *write, struct trib_context *who) {
+static void identify_timed(const struct trib_shim_write *write, struct trib_context *who) {
     unsigned asked_before = asked_here;
     uint64_t began_ns = trib_duration_now_ns();
-    uint64_t native = trib_shim_identify_native(write, who) ? who->signature : 0;
 
-    if (identify_thread(write, who))
+    if (identify(write, who))
         trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_duration_now_ns() - began_ns);
-    return native;
 }
 
 uint64_t trib_jvm_identify(const struct trib_shim_write *write, struct trib_context *who) {
-    uint64_t taken = write->length_bytes, native;
+    uint64_t taken = write->length_bytes;
 
-    if (__builtin_expect(++writes_here % TIMED_EVERY == 0, 0)) {
-        native = identify_timed(write, who);
+    if (is_piece(write)) {
+        last.end_bytes += taken;
+        who->signature = last.signature;
+        add(PIECES);
+    } else if (__builtin_expect(++writes_here % TIMED_EVERY == 0, 0)) {
+        identify_timed(write, who);
     } else {
-        (void)trib_shim_identify_native(write, who);
-        native = who->signature;
-        (void)identify_thread(write, who);
+        (void)identify(write, who);
     }
-    add(write->fd < 0 ? &counts.mapped : who->signature != native ? &counts.java : &counts.native);
     trib_tally_add(who->signature, taken);
     return taken;
 }
@@ -213,17 +324,18 @@ void trib_jvm_identify_fast(void) {
 }
 
 void trib_jvm_identify_forget(void) {
-    add(&epoch);
+    atomic_fetch_add(&epoch, 1);
 }
 
 void trib_jvm_count(struct trib_jvm_counts *out) {
-    *out = (struct trib_jvm_counts){.java = atomic_load(&counts.java),
-                                    .native = atomic_load(&counts.native),
-                                    .mapped = atomic_load(&counts.mapped),
-                                    .asked = atomic_load(&counts.asked),
-                                    .hits = atomic_load(&counts.hits),
-                                    .checked = atomic_load(&counts.checked),
-                                    .wrong = atomic_load(&counts.wrong),
+    *out = (struct trib_jvm_counts){.java = sum(HITS) + sum(PIECES) + sum(ASKED_JAVA),
+                                    .native = sum(NATIVE),
+                                    .mapped = sum(MAPPED),
+                                    .pieces = sum(PIECES),
+                                    .asked = sum(ASKED),
+                                    .hits = sum(HITS),
+                                    .checked = sum(CHECKED),
+                                    .wrong = sum(WRONG),
                                     .signatures_lost = trib_tally_lost(),
                                     .is_fast = atomic_load(&is_fast)};
     out->fast_median_ns = trib_duration_quantile_ns(&recalled, 0.5);

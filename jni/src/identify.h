@@ -25,6 +25,7 @@ struct trib_jvm_counts {
     uint64_t writes;           /* all that were told */
     uint64_t java, native;     /* with Java frames, and without */
     uint64_t mapped;           /* pages; they go by who mapped them */
+    uint64_t pieces;           /* that go with what was written before them */
     uint64_t asked;            /* of JVMTI */
     uint64_t hits, checked, wrong; /* of the fast path; checked against JVMTI */
     uint64_t signatures_lost;  /* that found no room in the list for people */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "identify.h"
+#include "java_api.h"
 #include "shim.h"
 #include "vm.h"
 
@@ -74,6 +75,7 @@ static void meet(JavaVM *java, JNIEnv *env) {
         fprintf(stderr, "tributary: %s: call paths are native ones only\n", java_frames);
     else
         trib_jvm_identify_fast();
+    trib_java_api_offer(env);
     atomic_store(&has_met, true);
 }
 
@@ -199,6 +201,14 @@ static void look(void) {
         return;
     if (listen(java))
         meet(java, env);
+}
+
+bool trib_life_meet(JNIEnv *env) {
+    JavaVM *java;
+
+    if (is_preloaded && !trib_vm.tool && (*env)->GetJavaVM(env, &java) == 0 && listen(java))
+        meet(java, env);
+    return trib_vm_may_ask() != NULL;
 }
 
 void trib_life_look_for_vm(void) {

@@ -20,6 +20,9 @@ bool trib_life_has_begun(void);
 /* Preloaded, nobody says when a VM comes to life: now and then a write looks for one. */
 void trib_life_look_for_vm(void);
 
+/* A Java thread, in native code, asks for its own VM to be met now. */
+bool trib_life_meet(JNIEnv *env);
+
 /* "on", or why there are no Java frames. */
 const char *trib_life_java_frames(void);
 

@@ -47,6 +47,7 @@ static bool ask(JNIEnv *env, jmethodID id, struct trib_method *out) {
         trib_java_class_name(signature, class, sizeof class);
         snprintf(full, sizeof full, PREFIX "%s.%s%s", class, name, descriptor);
         out->noise = trib_java_is_noise(class);
+        out->logger = trib_java_logger(class);
         (void)trib_signature_named_frame(full, &out->frame);
     }
     give_back(signature);

@@ -14,6 +14,7 @@
 struct trib_method {
     struct trib_frame frame; /* of "java:pkg.Class.method(descriptor)" */
     bool noise;
+    const char *logger; /* its logging framework; NULL: none */
 };
 
 /* False: its class is gone. */

@@ -20,5 +20,8 @@ void trib_java_class_name(const char *signature, char *name, size_t capacity);
  * accessors. `name` is from trib_java_class_name. */
 bool trib_java_is_noise(const char *name);
 
+/* The logging framework that the class belongs to, as "ch.qos.logback"; NULL: to none. */
+const char *trib_java_logger(const char *name);
+
 TRIB_C_END
 #endif

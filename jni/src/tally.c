@@ -7,7 +7,8 @@
 #define PROBES 8u
 
 static struct row {
-    _Atomic(uint64_t) signature, writes, bytes; /* signature 0 = free */
+    _Alignas(32) _Atomic(uint64_t) signature; /* 0 = free; a row never lies on two lines of cache */
+    _Atomic(uint64_t) writes, bytes;
 } rows[ROWS];
 static _Atomic(uint64_t) lost;
 

@@ -104,6 +104,14 @@ const char *trib_vm_thread(JNIEnv *env) {
     return (const char *)env - thread_to_env;
 }
 
+bool trib_vm_is_virtual(const char *thread) {
+    uintptr_t innermost = 0;
+
+    if (trib_vm.hotspot.continuation >= 0)
+        memcpy(&innermost, thread + trib_vm.hotspot.continuation, sizeof innermost);
+    return innermost != 0;
+}
+
 JNIEnv *trib_vm_may_ask(void) {
     JNIEnv *env;
 

@@ -32,6 +32,9 @@ void trib_vm_leave(void);
 /* The calling thread's environment if it may be asked now, else NULL. A few nanoseconds. */
 JNIEnv *trib_vm_may_ask(void);
 
+/* Whether that thread carries a virtual thread now. */
+bool trib_vm_is_virtual(const char *thread);
+
 /* What belongs to `env`: HotSpot's JavaThread. */
 const char *trib_vm_thread(JNIEnv *env);
 

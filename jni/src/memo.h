@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last few chains of a thread and their signatures. A hit compares every word that the signature depends on, so
+ * it is exact. Thread safety: each thread has its own, mapped at its first use (20 KiB) and reused after its end. */
+#ifndef TRIB_JVM_MEMO_H
+#define TRIB_JVM_MEMO_H
+
+#include <stdint.h>
+
+#include "chain.h"
+
+struct trib_memo_entry {
+    uint64_t epoch, native; /* of the code; native part of the path */
+    uint64_t signature;     /* 0 = free */
+    uint32_t tag;
+    struct trib_chain chain;
+};
+
+/* The one entry for what begins at `frame`; NULL: there is no memory. */
+struct trib_memo_entry *trib_memo_at(const void *frame);
+
+#endif

@@ -81,7 +81,7 @@ static bool look_replaced(int old_folder, const char *old_path, int folder, cons
 }
 
 TRIB_CALL int rename(const char *old_path, const char *path) {
-    struct trib_named was;
+    struct trib_named was = {0};
     bool told = look_replaced(AT_FDCWD, old_path, AT_FDCWD, path, &was);
     int result = TRIB_NEXT(rename)(old_path, path);
 
@@ -91,7 +91,7 @@ TRIB_CALL int rename(const char *old_path, const char *path) {
 }
 
 TRIB_CALL int renameat(int old_folder, const char *old_path, int folder, const char *path) {
-    struct trib_named was;
+    struct trib_named was = {0};
     bool told = look_replaced(old_folder, old_path, folder, path, &was);
     int result = TRIB_NEXT(renameat)(old_folder, old_path, folder, path);
 
@@ -101,7 +101,7 @@ TRIB_CALL int renameat(int old_folder, const char *old_path, int folder, const c
 }
 
 TRIB_CALL int renameat2(int old_folder, const char *old_path, int folder, const char *path, unsigned flags) {
-    struct trib_named was;
+    struct trib_named was = {0};
     bool told = !(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) &&
                 look_replaced(old_folder, old_path, folder, path, &was);
     int result = TRIB_NEXT(renameat2)(old_folder, old_path, folder, path, flags);

@@ -73,4 +73,20 @@ TEST_CASE("the script checks SQLite's integrity and TPC-C's conditions") {
     CHECK(outcome.code == 0);
     CHECK(has(outcome.out, "consistency conditions hold"));
 }
+
+#ifdef TRIB_UNSANITIZED
+TEST_CASE("kill -9 of a recorded SQLite loses no transaction that it acknowledged") {
+    Folder folder;
+    const Outcome outcome =
+        run({TRIB_BINARY_DIR "/cli/trib", "record", "--trace=" + folder.file("trace"),
+             "--preload=" TRIB_BINARY_DIR "/preload/libtributary-preload.so", "--",
+             LOADS + "sqlite-tpcc", "crash", "--rounds=3", "--seconds=3", "--divide=100",
+             "--data=" + folder.file("data"), "--build=" TRIB_BINARY_DIR});
+    INFO(outcome.out);
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(has(outcome.out, "\"kills\": 3"));
+    CHECK(has(outcome.err, "processes"));
+}
+#endif
 #endif

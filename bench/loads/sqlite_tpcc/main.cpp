@@ -20,6 +20,7 @@ struct Asked {
     std::string database, journal = "delete", synchronous = "full";
     int64_t warehouses = 1, divide = 1, transactions = 0, seconds = 0, rate = 0, cache_kib = 2000;
     uint64_t seed = 1;
+    bool acknowledge = false;
 };
 
 struct Outcome {
@@ -37,6 +38,12 @@ void SleepUntil(double seconds) {
     const double left = seconds - Seconds();
     if (left > 0)
         std::this_thread::sleep_for(std::chrono::duration<double>(left));
+}
+
+// To whoever kills this program: one more transaction has ended, for good.
+void Acknowledge() {
+    std::putchar('\n');
+    std::fflush(stdout);
 }
 
 void Configure(tpcc::Database &database, const Asked &asked) {
@@ -59,6 +66,8 @@ Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &si
                        static_cast<double>(outcome.total) / static_cast<double>(asked.rate));
         outcome.done[static_cast<size_t>(terminal.Next())]++;
         outcome.total++;
+        if (asked.acknowledge)
+            Acknowledge();
         now = Seconds();
         if (now - told < kProgressSeconds)
             continue;
@@ -128,6 +137,7 @@ int main(int argc, char **argv) {
         ->check(CLI::IsMember({"off", "normal", "full", "extra"}));
     app.add_option("--cache", asked.cache_kib, "page cache in KiB; 2000 is SQLite's default")
         ->check(CLI::PositiveNumber);
+    app.add_flag("--acknowledge", asked.acknowledge, "print a line when a transaction has ended");
     CLI11_PARSE(app, argc, argv);
     if (!asked.transactions && !asked.seconds)
         asked.transactions = 10000;

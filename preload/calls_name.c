@@ -41,7 +41,7 @@ static void tell_name_gone(const struct trib_named *was, uint8_t cause) {
 /* ---- deleted ---- */
 
 TRIB_CALL int unlink(const char *path) {
-    struct trib_named was;
+    struct trib_named was = {0};
     bool told = trib_named_look(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &was);
     int result = TRIB_NEXT(unlink)(path);
 
@@ -51,7 +51,7 @@ TRIB_CALL int unlink(const char *path) {
 }
 
 TRIB_CALL int unlinkat(int folder, const char *path, int flags) {
-    struct trib_named was;
+    struct trib_named was = {0};
     bool told = !(flags & AT_REMOVEDIR) && trib_named_look(folder, path, AT_SYMLINK_NOFOLLOW, &was);
     int result = TRIB_NEXT(unlinkat)(folder, path, flags);
 
@@ -61,7 +61,7 @@ TRIB_CALL int unlinkat(int folder, const char *path, int flags) {
 }
 
 TRIB_CALL int remove(const char *path) {
-    struct trib_named was;
+    struct trib_named was = {0};
     bool told = trib_named_look(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &was);
     int result = TRIB_NEXT(remove)(path);
 

@@ -16,6 +16,7 @@
 
 #define CLASS "Lio/tributary/Native;"
 #define ROWS_MAX 8192u
+#define LOADED_CLASSES 60000 /* announced only; HotSpot refuses more than 65536 */
 #define NATIVE(result, name, ...)                                                                                      \
     JNIEXPORT result JNICALL Java_io_tributary_Native_##name(__VA_ARGS__);                                             \
     JNIEXPORT result JNICALL Java_io_tributary_Native_##name(__VA_ARGS__)
@@ -159,12 +160,13 @@ void trib_java_api_offer(JNIEnv *env) {
     jclass *classes = NULL;
     jint count = 0;
 
-    if ((*trib_vm.tool)->GetLoadedClasses(trib_vm.tool, &count, &classes) != JVMTI_ERROR_NONE)
+    if ((*env)->PushLocalFrame(env, LOADED_CLASSES) != JNI_OK)
         return;
-    for (jint i = 0; i < count; i++) {
-        if (is_ours(classes[i]))
-            offer_to(env, classes[i]);
-        (*env)->DeleteLocalRef(env, classes[i]);
+    if ((*trib_vm.tool)->GetLoadedClasses(trib_vm.tool, &count, &classes) == JVMTI_ERROR_NONE) {
+        for (jint i = 0; i < count; i++)
+            if (is_ours(classes[i]))
+                offer_to(env, classes[i]);
+        (*trib_vm.tool)->Deallocate(trib_vm.tool, (unsigned char *)classes);
     }
-    (*trib_vm.tool)->Deallocate(trib_vm.tool, (unsigned char *)classes);
+    (*env)->PopLocalFrame(env, NULL);
 }

@@ -39,14 +39,16 @@ static int read_loads(struct dl_phdr_info *info, size_t size, void *loads) {
     return 1;
 }
 
-/* Preloaded, the loader does this. */
+/* Preloaded, the loader does this; with wrong options nobody. */
 static void patch_new_libraries(void) {
     static unsigned long long patched;
     unsigned long long loads = 0;
 
+    if (is_preloaded || !atomic_load(&has_begun))
+        return;
     pthread_mutex_lock(&patching);
     dl_iterate_phdr(read_loads, &loads);
-    int slots = loads == patched || is_preloaded ? 0 : trib_shim_patch_imports();
+    int slots = loads == patched ? 0 : trib_shim_patch_imports();
     if (slots < 0 && patched == 0)
         fprintf(stderr, "tributary: this program's imports cannot be changed (%s); preload the library instead\n",
                 strerror(-slots));
@@ -75,7 +77,6 @@ static void meet(JavaVM *java, JNIEnv *env) {
         fprintf(stderr, "tributary: %s: call paths are native ones only\n", java_frames);
     else
         trib_jvm_identify_fast();
-    trib_java_api_offer(env);
     atomic_store(&has_met, true);
 }
 
@@ -147,11 +148,8 @@ static bool listen(JavaVM *java) {
 
 /* ---- beginnings ---- */
 
+/* The VM first: what is told from the first moment on is told with Java frames. */
 int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options, struct trib_error *error) {
-    int rc = trib_shim_start(options->pipeline, error);
-
-    if (rc)
-        return rc;
     settings = *options;
     trib_jvm_identify_as(&settings);
     if (!trib_vm.tool && !listen(java)) {
@@ -161,8 +159,13 @@ int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *op
         meet(java, env);
     }
     trib_shim_identify_with(trib_jvm_identify);
-    patch_new_libraries();
+    int rc = trib_shim_start(options->pipeline, error);
+    if (rc)
+        return rc;
     atomic_store(&has_begun, true);
+    patch_new_libraries();
+    if (env && trib_vm.tool)
+        trib_java_api_offer(env);
     return 0;
 }
 
@@ -199,8 +202,10 @@ static void look(void) {
     if (!created || created(&java, 1, &count) != JNI_OK || count == 0 ||
         (*java)->GetEnv(java, (void **)&env, JNI_VERSION_1_6) != JNI_OK || (*env)->ExceptionCheck(env))
         return;
-    if (listen(java))
+    if (listen(java)) {
         meet(java, env);
+        trib_java_api_offer(env);
+    }
 }
 
 bool trib_life_meet(JNIEnv *env) {
@@ -208,7 +213,7 @@ bool trib_life_meet(JNIEnv *env) {
 
     if (is_preloaded && !trib_vm.tool && (*env)->GetJavaVM(env, &java) == 0 && listen(java))
         meet(java, env);
-    return trib_vm_may_ask() != NULL;
+    return (is_preloaded || atomic_load(&has_begun)) && trib_vm_may_ask();
 }
 
 void trib_life_look_for_vm(void) {

@@ -1,15 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-# The agent in every JDK of this machine, with a small Java store. A sanitizer's runtime cannot come before the JVM's own.
-file(GLOB jvm_homes LIST_DIRECTORIES true /usr/lib/jvm/*/bin/javac)
-list(TRANSFORM jvm_homes REPLACE "/bin/javac$" "")
-set(jvm_real)
-foreach(home IN LISTS jvm_homes)
-  file(REAL_PATH ${home} home)
-  list(APPEND jvm_real ${home})
-endforeach()
-list(REMOVE_DUPLICATES jvm_real)
-list(JOIN jvm_real ":" jvm_joined)
-if(TARGET tributary-jvm AND jvm_real AND NOT TRIB_SANITIZE)
-  add_dependencies(${name} tributary-jvm)
-  target_compile_definitions(${name} PRIVATE JVM_HOMES="${jvm_joined}" JVM_LIBRARY="$<TARGET_FILE:tributary-jvm>")
-endif()
+include(support/jvm.cmake)

@@ -8,6 +8,7 @@ import io.tributary.TributaryMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import javax.management.JMX;
@@ -54,6 +55,7 @@ public class Tagged {
 
     /** folder, seconds to wait for somebody who attaches */
     public static void main(String[] arguments) throws Exception {
+        Files.write(Path.of(arguments[0], "ready"), new byte[0]);
         long end = System.nanoTime() + Long.parseLong(arguments[1]) * 1000000000L;
         while (!Tributary.isActive() && System.nanoTime() < end)
             Thread.sleep(20);

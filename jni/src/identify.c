@@ -163,30 +163,35 @@ static void stop_fast(void) {
     fprintf(stderr, "tributary: %s: every write asks JVMTI from now on\n", why_slow);
 }
 
-/* The signature of the chain that begins at `frame`, if it is known, and where to keep it: in `memo`, by `key`. Without a
- * key there is no such chain. */
+/* What is known of the chain that begins at `frame`; where it is kept: in `memo`, by `key`. */
 struct known {
-    uint64_t signature, key, epoch;
+    uint64_t signature, key, epoch; /* signature 0: nothing */
     struct trib_memo_entry *memo;
-    bool has_key;
+    bool has_key; /* else `memo` is as it should be, or there is no such chain */
 };
 
-static struct known look_up(const void *frame, const char *thread, const struct path *path) {
-    struct known known = {.epoch = atomic_load_explicit(&epoch, memory_order_acquire), .memo = trib_memo_at(frame)};
-    struct trib_memo_entry *memo = known.memo;
+static bool recall(struct known *known, const void *frame, const char *thread, const struct path *path) {
+    struct trib_memo_entry *memo = trib_memo_at(frame);
+
+    *known = (struct known){.epoch = atomic_load_explicit(&epoch, memory_order_acquire), .memo = memo};
+    if (!memo || !memo->signature || memo->native != path->native || memo->tag != path->tag ||
+        memo->epoch != known->epoch || !trib_chain_is(&memo->chain, frame, thread))
+        return false;
+    known->signature = memo->signature;
+    return true;
+}
+
+static void walk(struct known *known, const void *frame, const char *thread, const struct path *path) {
+    struct trib_memo_entry *memo = known->memo;
     uint64_t chain;
 
-    if (memo && memo->signature && memo->native == path->native && memo->tag == path->tag &&
-        memo->epoch == known.epoch && trib_chain_is(&memo->chain, frame, thread)) {
-        known.signature = memo->signature;
-        return known;
-    }
     if (memo)
         memo->signature = 0;
-    known.has_key = trib_chain_key(frame, thread, &chain, memo ? &memo->chain : NULL);
-    known.key = key_of(chain, path, known.epoch);
-    known.signature = known.has_key ? trib_recall(&chains, known.key) : 0;
-    return known;
+    known->has_key = trib_chain_key(frame, thread, &chain, memo ? &memo->chain : NULL);
+    if (!known->has_key)
+        return;
+    known->key = key_of(chain, path, known->epoch);
+    known->signature = trib_recall(&chains, known->key);
 }
 
 static void keep(const struct known *known, const struct path *path, uint64_t signature) {
@@ -201,45 +206,50 @@ static void keep(const struct known *known, const struct path *path, uint64_t si
     }
 }
 
-static uint64_t identify_fast(JNIEnv *env, const void *frame, const struct path *path) {
-    struct known known = look_up(frame, trib_vm_thread(env), path);
-
-    if (known.signature && !is_due()) {
-        keep(&known, path, known.signature);
-        add(HITS);
-        return known.signature;
-    }
+static uint64_t ask_and_keep(JNIEnv *env, const struct path *path, const struct known *known) {
     uint64_t truth = ask(env, path);
-    if (known.signature) {
+
+    if (known->signature) {
         add(CHECKED);
-        if (known.signature != truth && atomic_load(&epoch) == known.epoch)
+        if (known->signature != truth && atomic_load(&epoch) == known->epoch)
             stop_fast();
     }
-    keep(&known, path, truth);
+    keep(known, path, truth);
     if (truth != path->native)
         add(ASKED_JAVA);
     return truth;
 }
 
 static uint64_t identify_java(JNIEnv *env, const struct trib_shim_write *write, uint64_t native_signature) {
-    struct native native = native_of(native_signature);
-    struct path path = {.native = native_signature, .native_frames = native.frames, .tag = trib_tag_here};
+    struct path path = {.native = native_signature, .tag = trib_tag_here};
+    const char *thread = trib_vm_thread(env);
+    bool fast = atomic_load_explicit(&is_fast, memory_order_relaxed);
+    struct known known = {.signature = 0};
 
+    if (fast && recall(&known, write->frame, thread, &path) && !is_due()) {
+        add(HITS);
+        return known.signature;
+    }
+    struct native native = native_of(native_signature);
     if (native.in_vm)
         return native_signature;
-    if (atomic_load_explicit(&is_fast, memory_order_relaxed))
-        return identify_fast(env, write->frame, &path);
-    uint64_t signature = ask(env, &path);
-    if (signature != native_signature)
-        add(ASKED_JAVA);
-    return signature;
+    path.native_frames = native.frames;
+    if (!fast || known.signature)
+        return ask_and_keep(env, &path, &known);
+    walk(&known, write->frame, thread, &path);
+    if (!known.signature || is_due())
+        return ask_and_keep(env, &path, &known);
+    keep(&known, &path, known.signature);
+    add(HITS);
+    return known.signature;
 }
 
 /* False: no Java thread, or not one that may be asked. */
 static bool identify_thread(const struct trib_shim_write *write, struct trib_context *who) {
     if (write->fd < 0 || is_inside)
         return false;
-    trib_life_look_for_vm();
+    if (!trib_vm_lives())
+        trib_life_look_for_vm();
     JNIEnv *env = trib_vm_may_ask();
     if (!env)
         return false;

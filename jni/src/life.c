@@ -94,6 +94,16 @@ static void JNICALL vm_ends(jvmtiEnv *tool, JNIEnv *env) {
     trib_vm_leave();
 }
 
+static void JNICALL thread_began(jvmtiEnv *tool, JNIEnv *env, jthread thread) {
+    (void)tool, (void)thread;
+    trib_vm_here(env);
+}
+
+static void JNICALL thread_ends(jvmtiEnv *tool, JNIEnv *env, jthread thread) {
+    (void)tool, (void)env, (void)thread;
+    trib_vm_here(NULL);
+}
+
 static void JNICALL code_gone(jvmtiEnv *tool, jmethodID method, const void *address) {
     (void)tool, (void)method, (void)address;
     trib_jvm_identify_forget();
@@ -124,12 +134,15 @@ static void watch_classes(jvmtiEnv *tool) {
 }
 
 static bool listen(JavaVM *java) {
-    static const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_NATIVE_METHOD_BIND,
-                                        JVMTI_EVENT_COMPILED_METHOD_UNLOAD};
+    static const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT,      JVMTI_EVENT_VM_DEATH,
+                                        JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END,
+                                        JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_COMPILED_METHOD_UNLOAD};
     jvmtiCapabilities wanted = {.can_generate_native_method_bind_events = 1,
                                  .can_generate_compiled_method_load_events = 1};
     jvmtiEventCallbacks callbacks = {.VMInit = vm_began,
                                      .VMDeath = vm_ends,
+                                     .ThreadStart = thread_began,
+                                     .ThreadEnd = thread_ends,
                                      .NativeMethodBind = native_bound,
                                      .CompiledMethodUnload = code_gone};
     jvmtiEnv *tool = NULL;

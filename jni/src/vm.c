@@ -112,11 +112,22 @@ bool trib_vm_is_virtual(const char *thread) {
     return innermost != 0;
 }
 
-JNIEnv *trib_vm_may_ask(void) {
-    JNIEnv *env;
+/* Known from the thread's beginning to its end; of threads that began before us the VM is asked each time, because
+ * one that detaches would leave us a dead one. */
+static _Thread_local JNIEnv *here;
 
-    if (!atomic_load_explicit(&alive, memory_order_acquire) ||
-        (*machine)->GetEnv(machine, (void **)&env, JNI_VERSION_1_6) != JNI_OK)
+void trib_vm_here(JNIEnv *env) {
+    here = env;
+}
+
+bool trib_vm_lives(void) {
+    return atomic_load_explicit(&alive, memory_order_acquire);
+}
+
+JNIEnv *trib_vm_may_ask(void) {
+    JNIEnv *env = here;
+
+    if (!trib_vm_lives() || (!env && (*machine)->GetEnv(machine, (void **)&env, JNI_VERSION_1_6) != JNI_OK))
         return NULL;
     return state_of(trib_vm_thread(env)) == trib_vm.hotspot.in_native ? env : NULL;
 }

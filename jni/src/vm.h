@@ -29,6 +29,11 @@ int trib_vm_meet(JavaVM *java, JNIEnv *env, char why[160]);
 /* It is about to end. */
 void trib_vm_leave(void);
 
+bool trib_vm_lives(void);
+
+/* This thread of Java begins, or ends: its environment is `env`, or NULL. */
+void trib_vm_here(JNIEnv *env);
+
 /* The calling thread's environment if it may be asked now, else NULL. A few nanoseconds. */
 JNIEnv *trib_vm_may_ask(void);
 

@@ -75,9 +75,10 @@ TEST_CASE("tags are frames of the path, the same by every way in and on every JD
         INFO(preloaded.err); // from JDK 24 on the JVM warns of System.load
         CHECK((preloaded.code == 0 && preloaded.out == kSeen));
         signatures.insert(check_tags(trace));
-        const Outcome attached = run_beside(tagged(java(home), data, {"-XX:+EnableDynamicAgentLoading"}, "60"), data.file("ready"),
+        Folder fresh;
+        const Outcome attached = run_beside(tagged(java(home), fresh, {"-XX:+EnableDynamicAgentLoading"}, "60"), fresh.file("ready"),
                                             "load 'trace=" + trace + "'");
-        INFO(attached.err);
+        INFO(attached.out << attached.err);
         CHECK((attached.code == 0 && attached.out == kSeen));
         signatures.insert(check_tags(trace));
     }

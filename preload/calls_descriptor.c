@@ -134,6 +134,8 @@ TRIB_CALL int fcntl(int fd, int command, ...) {
         return duplicated(fd, result);
     if (command == F_SETFL) /* perhaps O_APPEND */
         trib_descriptor_forget(fd);
+    if ((command == F_SET_RW_HINT || command == F_SET_FILE_RW_HINT) && result == 0)
+        trib_descriptor_hinted(fd, *(const uint64_t *)argument);
     return result;
 }
 TRIB_SAME(fcntl) int fcntl64(int fd, int command, ...);

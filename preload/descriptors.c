@@ -23,7 +23,7 @@
 
 #define SLOTS 65536u /* descriptors beyond are looked up for every write */
 
-/* slot.word: what the descriptor is, then its file's kind, then how often its number was forgotten. */
+/* slot.word: what the descriptor is, then its file's kind and write hint, then how often its number was forgotten. */
 enum {
     REGULAR = 1u << 0,
     OTHER = 1u << 1,  /* not for us: a socket, a pipe, a file of /proc */
@@ -33,9 +33,13 @@ enum {
     NAMELESS = 1u << 5,
     IN_MEMORY = 1u << 6,
     KIND_SHIFT = 8,
+    KIND_MASK = 31,
+    HINT_SHIFT = 13,
+    HINT_MASK = 7,
     FORGOTTEN = 1u << 16,
 };
 #define LOOKED_UP (REGULAR | OTHER)
+_Static_assert(TRIB_FILE_KIND_COUNT <= KIND_MASK + 1, "slot.word has five bits for the kind");
 
 struct slot {
     _Atomic(uint64_t) file, offset;
@@ -99,7 +103,8 @@ static bool describe(int fd, uint32_t word, uint64_t file, struct trib_descripto
                                     .appends = word & APPENDS,
                                     .nameless = word & NAMELESS,
                                     .in_memory = word & IN_MEMORY,
-                                    .kind = (uint8_t)(word >> KIND_SHIFT),
+                                    .kind = word >> KIND_SHIFT & KIND_MASK,
+                                    .hint = word >> HINT_SHIFT & HINT_MASK,
                                     .file = file};
     return word & REGULAR;
 }
@@ -108,13 +113,13 @@ static bool look_up(int fd, struct slot *slot, struct trib_descriptor *out) {
     int kept = errno;
     uint64_t file = 0;
     uint32_t before = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
-    uint32_t found = ask(fd, &file);
+    uint32_t found = before | ask(fd, &file); /* a hint may have come first */
 
     errno = kept;
     if (slot) {
         atomic_store_explicit(&slot->file, file, memory_order_relaxed);
         /* Fails when the number was closed meanwhile: then the next write asks again. */
-        atomic_compare_exchange_strong(&slot->word, &before, before | found);
+        atomic_compare_exchange_strong(&slot->word, &before, found);
         note_highest(fd);
     }
     return describe(fd, found, file, out);
@@ -148,7 +153,7 @@ void trib_descriptor_name(struct trib_descriptor *known) {
     int kept = errno;
 
     if (__builtin_expect(word & NAMED, 1)) {
-        known->kind = (uint8_t)(word >> KIND_SHIFT);
+        known->kind = word >> KIND_SHIFT & KIND_MASK;
         return;
     }
     snprintf(link, sizeof link, "/proc/self/fd/%d", known->fd);
@@ -163,6 +168,18 @@ void trib_descriptor_name(struct trib_descriptor *known) {
 }
 
 /* ---- hints ---- */
+
+void trib_descriptor_hinted(int fd, uint64_t hint) {
+    struct slot *slot = slot_of(fd);
+
+    if (!slot || !trib_sink_wanted() || hint > TRIB_HINT_EXTREME)
+        return;
+    uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed), hinted;
+    do {
+        hinted = (word & ~((uint32_t)HINT_MASK << HINT_SHIFT)) | (uint32_t)hint << HINT_SHIFT;
+    } while (!atomic_compare_exchange_weak(&slot->word, &word, hinted));
+    note_highest(fd);
+}
 
 /* Streams have no order that a hint could keep; drives that turn hints into streams only tell them apart. */
 static uint64_t hint_of(uint16_t stream) {
@@ -181,7 +198,7 @@ void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, 
     if (trib_file_stream(before) == trib_file_stream(after))
         return;
     uint64_t hint = hint_of(trib_file_stream(after));
-    fcntl(known->fd, F_SET_RW_HINT, &hint);
+    trib_syscall(SYS_fcntl, known->fd, F_SET_RW_HINT, &hint); /* fcntl would take it for the program's */
     errno = kept;
 }
 

@@ -22,6 +22,7 @@ struct trib_descriptor {
     bool nameless;  /* its data die when the descriptor is closed */
     bool in_memory; /* on tmpfs: mapped, it is shared memory and not storage */
     uint8_t kind;   /* enum trib_file_kind; known once named */
+    uint8_t hint;   /* enum trib_write_hint, as the program gave it */
     uint64_t file;  /* trib_file_identity */
 };
 
@@ -34,6 +35,9 @@ void trib_descriptor_name(struct trib_descriptor *known);
 /* Where hints are asked for (TRIBUTARY_HINTS=1): a write of `stream` joins the vote for the file's, which the kernel
  * hears as a write-life hint when it changes. */
 void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes);
+
+/* The program itself gave it a write-life hint. */
+void trib_descriptor_hinted(int fd, uint64_t hint);
 
 /* Where the `length` bytes that were just written at the descriptor's own position begin. */
 uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes);

@@ -24,6 +24,7 @@ struct trib_shim_write {
     int part_count;
     int fd; /* -1 for mapped pages; at the mmap itself fd and frame are its own, and parts is NULL */
     uint8_t file_kind; /* enum trib_file_kind, by name */
+    uint8_t write_hint; /* enum trib_write_hint, of the program */
     void *frame; /* TRIB_FRAME_HERE() of the interposed function; NULL for mapped pages */
     uint64_t map_signature; /* for mapped pages: what identify said at the mmap, because the store itself goes unseen */
 };

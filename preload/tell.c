@@ -66,6 +66,7 @@ static void tell(struct trib_shim_write *rest, const struct trib_descriptor *kno
         struct trib_event event = {.file = rest->file,
                                    .offset_bytes = rest->offset_bytes,
                                    .who = {.file_kind = rest->file_kind,
+                                           .write_hint = rest->write_hint,
                                            .io_activity = TRIB_ACTIVITY_UNKNOWN,
                                            .level = TRIB_LEVEL_UNKNOWN},
                                    .stream = TRIB_STREAM_UNDECIDED,
@@ -88,6 +89,7 @@ void trib_tell_write(struct trib_descriptor *known, struct trib_shim_write *writ
     write->fd = known->fd;
     write->file = known->file;
     write->file_kind = known->kind;
+    write->write_hint = known->hint;
     tell(write, known);
     errno = kept;
 }

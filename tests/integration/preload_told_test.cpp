@@ -150,6 +150,15 @@ TEST_CASE("threads and signal handlers lose nothing") {
     CHECK(signals.said.bytes("handler") == 1 + std::stoul(signals.outcome.out));
 }
 
+TEST_CASE("a program's own hints are told") {
+    const Story story("hinted", GENERATE(false, true));
+    std::vector<int> hints;
+    for (const trib_event &event : story.said.events)
+        if (event.kind == TRIB_EVENT_WRITE)
+            hints.push_back(event.who.write_hint);
+    CHECK(hints == std::vector<int>{TRIB_HINT_LONG, TRIB_HINT_SHORT, TRIB_HINT_NOT_SET});
+}
+
 TEST_CASE("streams reach the kernel as hints only when asked for") {
     Folder folder;
     const std::vector<std::string> command = {PRELOAD_STORY, "hint", folder.file("")};

@@ -207,6 +207,21 @@ static void story_ring(void) {
     check(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
 }
 
+static void story_hinted(void) {
+    int fd = make("a", O_WRONLY);
+    uint64_t hint = RWH_WRITE_LIFE_LONG;
+
+    check(fcntl(fd, F_SET_RW_HINT, &hint) == 0);
+    check(write(fd, data, 100) == 100);
+    hint = RWH_WRITE_LIFE_SHORT;
+    check(fcntl(fd, F_SET_RW_HINT, &hint) == 0);
+    check(write(fd, data, 10) == 10);
+    close(fd);
+    fd = make("b", O_WRONLY);
+    check(write(fd, data, 20) == 20);
+    close(fd);
+}
+
 static void story_hint(void) {
     uint64_t hint = 0;
     int fd = make("x.db", O_RDWR);
@@ -433,6 +448,7 @@ static const struct {
 } stories[] = {
     {"writes", story_writes},   {"append", story_append},     {"tracked", story_tracked}, {"stdio", story_stdio},
     {"hint", story_hint},
+    {"hinted", story_hinted},
     {"copies", story_copies},   {"aio", story_aio},           {"uring", story_uring},     {"ring", story_ring},
     {"names", story_names},     {"ranges", story_ranges},     {"nameless", story_nameless},
     {"map", story_map},         {"fork", story_fork},         {"exec", story_exec},       {"starts", story_starts},

@@ -13,6 +13,7 @@
 #include "option_text.h"
 #include "pipeline_options.h"
 #include "policy/policy.h"
+#include "source.h"
 #include "table.h"
 #include "workload/workload.h"
 
@@ -237,6 +238,7 @@ void list_options(Form form) {
     for (const trib_workload_kind *const *kind = trib_workloads; *kind; kind++)
         section("workload", (*kind)->name, (*kind)->options);
     section("import", "", trib_import_options);
+    section("trace", "", trace_reading_options);
     if (form == Form::json)
         write_json(json, "");
 }

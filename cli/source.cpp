@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source.h"
 
+#include <cstddef>
 #include <fmt/format.h>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "failure.h"
 #include "import/import.h"
 #include "import_source.h"
+#include "option_text.h"
 #include "trace_file.h"
 #include "workload/workload.h"
 
@@ -15,15 +17,51 @@ namespace cli {
 
 namespace {
 
+enum TenantOf { TENANT_AS_TOLD, TENANT_PROCESS };
+enum LevelOf { LEVEL_AS_TOLD, LEVEL_HINT };
+
+struct TraceReading {
+    int tenant, level;
+};
+
+TraceReading reading_of(const SourceSpec &spec) {
+    TraceReading reading = {};
+    trib_options *given = nullptr;
+    trib_error error = {};
+    int rc = trib_options_open(&given, spec.import_options.c_str(), &error);
+    if (rc == 0)
+        rc = trib_options_take(given, trace_reading_options, &reading, &error);
+    if (rc == 0)
+        rc = trib_options_finish(given, &error);
+    trib_options_close(given);
+    if (rc)
+        throw core_failure(rc, "trace '" + spec.path + "': " + error.text);
+    return reading;
+}
+
+// What RocksDB says with its hints of table files: L0 and L1, L2, deeper
+// (ColumnFamilyData::CalculateSSTWriteHint, without dynamic level sizes).
+int8_t level_of_hint(uint8_t hint) {
+    return hint < TRIB_HINT_MEDIUM ? TRIB_LEVEL_UNKNOWN
+                                   : static_cast<int8_t>(1 + hint - TRIB_HINT_MEDIUM);
+}
+
 class TraceSource : public EventSource {
   public:
-    explicit TraceSource(const SourceSpec &spec) : trace_(spec.path, spec.truncated_ok) {
+    explicit TraceSource(const SourceSpec &spec)
+        : reading_(reading_of(spec)), trace_(spec.path, spec.truncated_ok) {
     }
     bool next() override {
-        return trace_.next();
+        if (!trace_.next())
+            return false;
+        if (reads_on() && trace_.item().kind == TRIB_TRACE_EVENT) {
+            item_ = trace_.item();
+            read_on(item_.event);
+        }
+        return true;
     }
     const trib_trace_item &item() const override {
-        return trace_.item();
+        return reads_on() && trace_.item().kind == TRIB_TRACE_EVENT ? item_ : trace_.item();
     }
     uint64_t position_bytes() const override {
         return trace_.position_bytes();
@@ -36,7 +74,21 @@ class TraceSource : public EventSource {
     }
 
   private:
+    static constexpr unsigned THREAD_BITS = 12; // of trib_event.thread, of a session's trace
+
+    bool reads_on() const {
+        return reading_.tenant != TENANT_AS_TOLD || reading_.level != LEVEL_AS_TOLD;
+    }
+    void read_on(trib_event &event) const {
+        if (reading_.tenant == TENANT_PROCESS)
+            event.who.tenant = static_cast<uint16_t>(event.thread >> THREAD_BITS);
+        if (reading_.level == LEVEL_HINT && event.who.file_kind == TRIB_FILE_SST)
+            event.who.level = level_of_hint(event.who.write_hint);
+    }
+
+    TraceReading reading_;
     TraceFile trace_;
+    trib_trace_item item_ = {};
 };
 
 class WorkloadSource : public EventSource {
@@ -86,6 +138,17 @@ std::string recognised_format(const std::string &path) {
 
 } // namespace
 
+const trib_option_spec trace_reading_options[] = {
+    {"tenant", "told", "told|process",
+     "who is a tenant, for salt=tenant: as the trace tells (in a session's the program), or each "
+     "process of a session",
+     0, 0, offsetof(TraceReading, tenant), TRIB_OPTION_ENUM},
+    {"level", "told", "told|hint",
+     "of table files: as the trace tells, or as RocksDB's write hints say (MEDIUM 1, LONG 2, "
+     "EXTREME 3)",
+     0, 0, offsetof(TraceReading, level), TRIB_OPTION_ENUM},
+    {}};
+
 std::string source_formats() {
     return "auto|trib|experiment|workload|" + import_formats();
 }
@@ -100,7 +163,10 @@ std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
                                                     experiment.workload_options);
         spec.path = experiment.trace;
         spec.format = experiment.format;
-        spec.import_options = experiment.import_options;
+        OptionText options;
+        options.merge(experiment.import_options);
+        options.merge(given.import_options);
+        spec.import_options = options.text();
     }
     if (spec.format == "workload")
         return std::make_unique<WorkloadSource>("workload " + spec.path, spec.path,

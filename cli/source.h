@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/options.h"
 #include "trace/trace.h"
 
 namespace cli {
@@ -15,7 +16,7 @@ namespace cli {
 struct SourceSpec {
     std::string path;            // trace, experiment (.ini), public trace, or a workload's name
     std::string format = "auto"; // source_formats()
-    std::string import_options;  // of a reader for public traces, or of a workload: key=value,...
+    std::string import_options;  // of the trace's reader, or of a workload: key=value,...
     bool truncated_ok = false;
 };
 
@@ -41,6 +42,9 @@ class EventSource {
 
 // Throws Failure: not there, unknown format, neither a trace nor an experiment.
 std::unique_ptr<EventSource> open_source(const SourceSpec &spec);
+
+// Of the reader of our own traces, as import_options.
+extern const trib_option_spec trace_reading_options[];
 
 // "auto|trib|experiment|msr|...", for help texts.
 std::string source_formats();

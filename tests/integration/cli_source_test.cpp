@@ -203,3 +203,40 @@ TEST_CASE("trib workloads lists generators and readers") {
     CHECK(widest_line(text.out) <= 80);
     CHECK(has(text.out, "vStream's 64 partitions"));
 }
+
+TEST_CASE("who is a tenant, and of what level a table is, may be read differently") {
+    Folder folder;
+    const std::string trace = folder.file("t");
+    {
+        TraceWriter writer(trace);
+        for (uint32_t process = 1; process <= 2; process++) {
+            trib_event event = {};
+            event.file = process;
+            event.clock_bytes = uint64_t{65536} * (process - 1);
+            event.length_bytes = 65536;
+            event.who.signature = 0x51;
+            event.who.file_kind = TRIB_FILE_SST;
+            event.who.write_hint = TRIB_HINT_LONG;
+            event.who.level = TRIB_LEVEL_UNKNOWN;
+            event.thread = process << 12;
+            event.stream = TRIB_STREAM_UNDECIDED;
+            event.kind = TRIB_EVENT_WRITE;
+            writer.event(event);
+        }
+    }
+    const std::vector<std::string> salted = {"--set", "salt=tenant", "--drive", "none"};
+    CHECK(replay(trace, salted)["signatures"].size() == 1);
+    std::vector<std::string> by_process = salted;
+    by_process.insert(by_process.end(), {"--import", "tenant=process"});
+    CHECK(replay(trace, by_process)["signatures"].size() == 2);
+
+    std::vector<std::string> manual = {"replay", "--trace", trace, "--policy", "manual", "--json"};
+    CHECK(has(trib(manual).err, "needs levels"));
+    manual.insert(manual.end(), {"--import", "level=hint"});
+    const Json streams = Json::parse(trib(manual).out)["streams"];
+    REQUIRE(streams.size() == 1);
+    CHECK(streams[0]["stream"] == 4); // L2
+
+    check_refusal(trib({"replay", "--trace", trace, "--policy", "none", "--import", "volume=1"}),
+                  2);
+}

@@ -2,6 +2,7 @@
 // The rules of `tributary` by hand: what a context believes, which class that is, when a block's past counts.
 #include "support/policy.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -113,7 +114,7 @@ TEST_CASE("tributary: a mean age is kept to 0.4 %, up to the largest that a bloc
     REQUIRE(trib_past_mean(&block) == Approx(100).epsilon(0.05));
 }
 
-TEST_CASE("tributary: a region's past is that of its 64 blocks together") {
+TEST_CASE("tributary: a region's past begins with the mean age of what its 64 blocks held") {
     Contexts c;
     for (uint64_t block = 0; block < 8; block++)
         c.write(7, block, block);
@@ -124,6 +125,34 @@ TEST_CASE("tributary: a region's past is that of its 64 blocks together") {
     REQUIRE(c.contexts->regions[1].mean == 0);
     c.write(7, 0, 120); // age 20; the ninth: (8 * 100 + 20) / 9
     REQUIRE(c.contexts->regions[0].mean == Approx(820.0 / 9));
+}
+
+TEST_CASE("tributary: after 32 overwrites a region's past is the time between them") {
+    trib_region_past region{};
+    uint64_t clock = 1000;
+    // Blocks 0, 2, 4, ... one each 10: 64 of them take 640. Ages are of a colder time.
+    for (int i = 0; i < 32; i++)
+        trib_past_note_region(&region, 2 * i % 64, 5000, clock += 10);
+    REQUIRE(region.mean == 5000);
+    trib_past_note_region(&region, 1, 5000, clock += 10);
+    REQUIRE(region.mean == Approx(5000 - (5000 - 640) / 32.0));
+    for (int i = 0; i < 200; i++)
+        trib_past_note_region(&region, 3 * i % 64, 5000, clock += 10);
+    REQUIRE(region.mean == Approx(640).epsilon(0.02));
+    trib_past_note_region(&region, 40, 600, clock += 1000); // the heat has gone: one arrival says so
+    REQUIRE(region.mean == Approx(640 + (64000 - 640) / 32.0).epsilon(0.02));
+}
+
+TEST_CASE("tributary: a log that passes through a region is one arrival, also if its tail is written again") {
+    trib_region_past region{};
+    uint64_t clock = 0;
+    for (int round = 0; round < 10; round++, clock += 900)
+        for (uint64_t block = 0; block < 64; block++) {
+            trib_past_note_region(&region, 640 + block, round ? 964 : 1, clock++);
+            trib_past_note_region(&region, 640 + block, 1, clock);
+        }
+    // Each round takes 64 + 900, and 64 blocks arrive together.
+    REQUIRE(region.mean == Approx(964));
 }
 
 TEST_CASE("tributary: a path follows the past that explains its lifetimes") {
@@ -213,6 +242,56 @@ TEST_CASE("tributary: classes are octaves below four capacities, the last takes 
         }
 }
 
+// 16 blocks of a file by one path, overwritten at an age of 500 blocks; 16 of another, trimmed at that age: half a
+// capacity, which `fine` puts into stream 4: floor(log2(4 / 0.5)) + 1.
+TEST_CASE("tributary: plan=files tells apart what dies with its file, not what is overwritten") {
+    State state;
+    const bool files = GENERATE(true, false);
+    CAPTURE(files);
+    Policy p("tributary", state, 8, std::string("plan=") + (files ? "files" : "fine") + ",interval=1,censored=off",
+             1000 * TRIB_BLOCK_BYTES);
+    REQUIRE(p.code == 0);
+    trib_placement in_place{}, file{};
+    in_place.who = context(7);
+    file.who = context(8);
+    uint64_t clock = 0;
+    uint16_t last_in_place = 0, last_file = 0;
+    for (int round = 0; round < 20; round++, clock += 500 - 16) {
+        for (uint64_t block = 0; block < 16; block++) {
+            p.discard(100 + block, 1, clock * TRIB_BLOCK_BYTES);
+            last_file = p.place_block(100 + block, clock, 1, file);
+            last_in_place = p.place_block(block, clock, 1, in_place);
+            p.tick(clock++ * TRIB_BLOCK_BYTES);
+        }
+    }
+    REQUIRE(last_file == 4);
+    REQUIRE(last_in_place == (files ? 0 : 4));
+}
+
+TEST_CASE("tributary: rehearsed starts as plan=files") {
+    State state, other;
+    Policy rehearsed("tributary", state, 8, "", 256 * MiB), files("tributary", other, 8, "plan=files", 256 * MiB);
+    trib_placement in_place{}, file{};
+    in_place.who = context(7);
+    file.who = context(8);
+    uint16_t most = 0;
+    for (uint64_t clock = 0; clock < 20000; clock++) { // a third of the capacity: nothing is collected
+        const bool trimmed = clock % 2;
+        const uint64_t lba = trimmed ? 2000 + clock % 500 : clock % 500;
+        trib_placement &write = trimmed ? file : in_place;
+        for (Policy *p : {&rehearsed, &files})
+            if (trimmed)
+                p->discard(lba, 1, clock * TRIB_BLOCK_BYTES);
+        const uint16_t stream = rehearsed.place_block(lba, clock, 1, write);
+        REQUIRE(stream == files.place_block(lba, clock, 1, write));
+        REQUIRE((trimmed || stream == 0));
+        most = std::max(most, stream);
+        rehearsed.tick(clock * TRIB_BLOCK_BYTES);
+        files.tick(clock * TRIB_BLOCK_BYTES);
+    }
+    REQUIRE(most > 0);
+}
+
 TEST_CASE("tributary: plan=none separates nothing, and without an address the row decides") {
     State state;
     Policy none("tributary", state, 8, "plan=none"), fine("tributary", state, 8, "plan=fine");
@@ -239,6 +318,22 @@ TEST_CASE("oracle: streams are windows of death time, modulo all but the last") 
         uint16_t stream;
     } rows[] = {{0, 10, 1}, {0, 25, 2}, {0, 174, 7}, {0, 175, 8}, {0, TRIB_NEVER, 8},
                 {100, 120, 5}, {100, 175, 1}, {100, 274, 4}, {100, 275, 8}};
+    for (const auto &row : rows) {
+        CAPTURE(row.now, row.death);
+        write.death_block = row.death;
+        REQUIRE(p.place_block(3, row.now, 1, write) == row.stream);
+    }
+}
+
+TEST_CASE("oracle by lifetime: octaves of what is left, from four capacities down") {
+    State state;
+    Policy p("oracle", state, 8, "by=lifetime", MiB); // 256 blocks
+    trib_placement write{};
+    const struct {
+        uint64_t now, death;
+        uint16_t stream;
+    } rows[] = {{0, TRIB_NEVER, 8}, {0, 1024, 8}, {0, 1023, 7}, {0, 512, 7}, {0, 511, 6},
+                {100, 355, 5}, {100, 116, 2}, {100, 115, 1}, {100, 100, 1}, {100, 99, 8}};
     for (const auto &row : rows) {
         CAPTURE(row.now, row.death);
         write.death_block = row.death;

@@ -63,6 +63,7 @@ class Policy {
         env.capacity_bytes = capacity_bytes;
         env.blocks = capacity_bytes / TRIB_BLOCK_BYTES;
         env.reclaim_unit_bytes = 1 << 20;
+        env.spare_blocks = env.blocks / 10;
         env.internal_streams = internal_streams;
         code = policy->open(&self, &env, options, &error);
         if (!code && trib_options_finish(options, &error)) {
@@ -124,6 +125,10 @@ class Policy {
         const trib_attribute_ref ref = state.intern(key);
         for (int i = 0; i < times; i++)
             died(ref, age_bytes);
+    }
+    void discard(uint64_t lba, uint64_t blocks, uint64_t clock_bytes) const {
+        if (policy->discarded)
+            policy->discarded(self, lba, blocks, clock_bytes);
     }
     void tick(uint64_t clock_bytes) const {
         if (policy->tick)

@@ -5,9 +5,9 @@
  * Idea        1. A tree of contexts, call path first, refined by what the engine says, the tenant
  *                and what the overwritten block went through (tributary_contexts.h): append-only
  *                data are told apart by who writes. A child counts only as far as it has evidence.
- *             2. Data written in place are told apart by the mean age at which their block, or its
- *                region, was overwritten (tributary_past.h); each call path follows what explains
- *                most of its lifetimes.
+ *             2. Data written in place are told apart by the mean age at which their block was
+ *                overwritten, or by how fast its region is (tributary_past.h); each call path
+ *                follows what explains most of its lifetimes.
  *             3. Streams are classes of the logarithm of the expected lifetime, of fixed bounds, so
  *                that a label means the same for ever and no re-clustering mixes data.
  *             4. How fine the classes should be, or whether to separate at all, depends on the
@@ -17,9 +17,9 @@
  * Uses        Block addresses, trims; call paths and whatever the context says, if it says it.
  * Constants   All ours (docs/policies.md).
  * Cost        place: one block's record, its region's, one to four look-ups in a hash table, and
- *             for one block in `scale` eight writes to miniatures. Look: O(contexts) per 1 % of the
- *             capacity. Memory: 8 bytes per block, 16 per region of 64, the miniatures' 9 bytes per
- *             block * 8 / scale, 600 KiB of contexts. */
+ *             for one block in `scale` seven writes to miniatures. Look: O(contexts) per 1 % of the
+ *             capacity. Memory: 8 bytes per block, 20 per region of 64, the miniatures' 9 bytes per
+ *             block * 7 / scale, 600 KiB of contexts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,13 +36,13 @@ struct settings {
 };
 
 #define FIELD(name) offsetof(struct settings, name)
-enum { PLAN_FINE = 0, PLAN_FILES = 4, PLAN_NONE = TRIB_PLANS - 1, PLAN_REHEARSED = TRIB_PLANS };
+enum { PLAN_FINE = 0, PLAN_FILES = 3, PLAN_NONE = TRIB_PLANS - 1, PLAN_REHEARSED = TRIB_PLANS };
 enum { ANY_PROPHET = TRIB_PROPHETS }; /* the one that the context follows */
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "plan", .fallback = "rehearsed", .type = TRIB_OPTION_ENUM, .offset = FIELD(plan),
-     .choices = "fine|coarse|hot|paths|files|blocks|regions|none|rehearsed",
+     .choices = "fine|coarse|paths|files|blocks|regions|none|rehearsed",
      .help = "how to group; rehearsed: whichever copies least on a miniature of the drive"},
     {.key = "refine", .fallback = "salts+tenant+history+blocks+regions", .type = TRIB_OPTION_FLAGS,
      .offset = FIELD(refine), .choices = "salts|tenant|history|blocks|regions",
@@ -64,24 +64,24 @@ static const struct trib_option_spec options[] = {
 };
 /* clang-format on */
 
-/* Stream 0 takes lifetimes above `longest` capacities and what is unknown; each next stream the
- * next `octaves` octaves below; the last one all the rest. */
+/* Stream 0 takes lifetimes above LONGEST and what is unknown; each next stream the next `octaves`
+ * octaves below; the last one all the rest. */
+#define LONGEST 4 /* capacities */
 struct plan {
-    double longest, octaves;
+    double octaves;
     int prophet; /* enum trib_prophet or ANY_PROPHET */
     bool files;  /* only what dies with its file is told apart */
     bool together;
 };
 /* clang-format off */
 static const struct plan plans[TRIB_PLANS] = {
-    {.longest = 4, .octaves = 1, .prophet = ANY_PROPHET},     /* fine */
-    {.longest = 4, .octaves = 2, .prophet = ANY_PROPHET},     /* coarse: fewer superblocks open */
-    {.longest = 0.1, .octaves = 1, .prophet = ANY_PROPHET},   /* hot: what dies young leaves the rest */
-    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_PATH},    /* paths */
-    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_CONTEXT, .files = true}, /* files */
-    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_BLOCK},   /* blocks */
-    {.longest = 4, .octaves = 1, .prophet = TRIB_BY_REGION},  /* regions */
-    {.together = true},                                       /* none */
+    {.octaves = 1, .prophet = ANY_PROPHET},                    /* fine */
+    {.octaves = 2, .prophet = ANY_PROPHET},                    /* coarse: fewer superblocks open */
+    {.octaves = 1, .prophet = TRIB_BY_PATH},                   /* paths */
+    {.octaves = 1, .prophet = TRIB_BY_CONTEXT, .files = true}, /* files */
+    {.octaves = 1, .prophet = TRIB_BY_BLOCK},                  /* blocks */
+    {.octaves = 1, .prophet = TRIB_BY_REGION},                 /* regions */
+    {.together = true},                                        /* none */
 };
 /* clang-format on */
 #define NO_CLASS UINT8_MAX
@@ -159,7 +159,7 @@ static uint8_t class_of(const struct tributary *t, const struct plan *plan, doub
                         uint8_t present) {
     if (plan->together || lifetime <= 0)
         return 0;
-    double place = log2(plan->longest * (double)t->blocks / lifetime) / plan->octaves + 1;
+    double place = log2(LONGEST * (double)t->blocks / lifetime) / plan->octaves + 1;
     double last = t->streams;
     place = place < 0 ? 0 : place > last ? last : place;
     double slack = SLACK / plan->octaves;

@@ -178,7 +178,7 @@ static void overwrite(struct trib_contexts *c, uint64_t lba, uint64_t clock) {
         c->node[i].replaced += 1;
     die(c, block, clock);
     trib_past_note(block, age, c->settings.history_average);
-    trib_past_note_region(said.region, age);
+    trib_past_note_region(said.region, lba, age, clock);
 }
 
 struct trib_prospect trib_contexts_write(struct trib_contexts *c,

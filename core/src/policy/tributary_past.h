@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the policy `tributary`: what blocks that are written in place went through: the mean
- * age at which what they held was overwritten, kept for each block and, pooled, for each region of
- * neighbours. A block's own mean is the better prophet where heat lies scattered, the region's
- * where it lies together: it has 64 times the evidence and follows a shift sooner. What is trimmed
- * has no past.
+/* Private to the policy `tributary`: what blocks that are written in place went through. A block
+ * keeps the mean age at which what it held was overwritten; a region of neighbours, how fast it is
+ * overwritten. A block's own mean is the better prophet where heat lies scattered, the region's
+ * where it lies together: it has 64 times the evidence, and the time between two overwrites changes
+ * at once when heat moves, an age only when the old data die. What is trimmed has no past.
  *
  * Ages and clocks count host blocks that reached the drive. Thread safety: one caller. */
 #ifndef TRIB_POLICY_TRIBUTARY_PAST_H
@@ -17,7 +17,7 @@ TRIB_C_BEGIN
 
 #define TRIB_PAST_MEAN_BITS 12
 #define TRIB_REGION_BLOCKS  64u /* 256 KiB */
-#define TRIB_PLANS          8u  /* ways of grouping that are rehearsed, tributary_rehearsal.h */
+#define TRIB_PLANS          7u  /* ways of grouping that are rehearsed, tributary_rehearsal.h */
 
 /* What is known of one logical block; 8 bytes. */
 struct trib_block_past {
@@ -26,8 +26,13 @@ struct trib_block_past {
     uint16_t mean;    /* overwrites (4 bits, saturating), logarithm of their mean age (12 bits) */
 };
 
+/* Overwrites of adjacent blocks, one after the other, are one arrival: a log that passes is no
+ * heat. */
 struct trib_region_past {
-    float mean;                 /* of the ages of what was overwritten; 0 = none was */
+    float mean;                 /* blocks between two overwrites of a block; 0 = none was */
+    uint32_t run_began;         /* low half of the clock */
+    uint8_t run_blocks;         /* of the arrival that came last; 0 = none */
+    uint8_t run_end;            /* its last block, counted within the region */
     uint8_t overwrites;         /* saturating */
     uint8_t stream[TRIB_PLANS]; /* where its data went last */
 };
@@ -47,7 +52,8 @@ double trib_past_mean(const struct trib_block_past *block);
 /* What the block holds is overwritten at this age. `weight`, (0, 1], of the newest age in a block's
  * mean, once there are so many that a plain mean would weigh it less. */
 void trib_past_note(struct trib_block_past *block, uint64_t age, double weight);
-void trib_past_note_region(struct trib_region_past *region, uint64_t age);
+void trib_past_note_region(struct trib_region_past *region, uint64_t lba, uint64_t age,
+                           uint64_t clock);
 
 TRIB_C_END
 #endif

@@ -26,7 +26,7 @@
 #define PIECE_SHARE     8u    /* ... if that had at least so many times its bytes */
 #define COUNT_SHARDS    16u
 
-enum count { HITS, PIECES, ASKED, ASKED_JAVA, NATIVE, MAPPED, CHECKED, WRONG, COUNTS };
+enum count { PIECES, ASKED, ASKED_JAVA, NATIVE, MAPPED, CHECKED, WRONG, COUNTS };
 
 static const struct trib_jvm_options *options;
 static _Atomic(bool) is_fast;
@@ -65,6 +65,19 @@ struct native {
     bool in_vm;      /* that one is libjvm */
 };
 
+/* Places in the JDK's libraries, but libjvm, that call libc themselves: of such a path no native frame counts, so none
+ * need be captured. The JDK's libraries stay loaded. */
+#define SITES 64u
+static _Atomic(uintptr_t) sites[SITES];
+
+static _Atomic(uintptr_t) *site_of(const void *frame) {
+    return &sites[((const uintptr_t *)frame)[1] / 4 % SITES];
+}
+
+static bool is_called_by_jdk(const void *frame) {
+    return atomic_load_explicit(site_of(frame), memory_order_relaxed) == ((const uintptr_t *)frame)[1];
+}
+
 static struct {
     _Atomic(uint64_t) signature, meaning; /* meaning: frames << 1 | in_vm, mixed with the signature */
 } natives[NATIVE_SLOTS];
@@ -80,7 +93,7 @@ static bool is_library_of_jdk(uint32_t module, bool *is_vm) {
     return true;
 }
 
-static struct native look_at(uint64_t signature) {
+static struct native look_at(uint64_t signature, const void *frame) {
     struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
     unsigned count = trib_signature_frames(signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
     struct native found = {0};
@@ -88,10 +101,12 @@ static struct native look_at(uint64_t signature) {
     for (; found.frames < count; found.frames++)
         if (is_library_of_jdk(frames[found.frames].module, &found.in_vm))
             break;
+    if (found.frames == 0 && count > 0 && !found.in_vm)
+        atomic_store_explicit(site_of(frame), ((const uintptr_t *)frame)[1], memory_order_relaxed);
     return found;
 }
 
-static struct native native_of(uint64_t signature) {
+static struct native native_of(uint64_t signature, const void *frame) {
     unsigned slot = (unsigned)(signature >> 32) % NATIVE_SLOTS;
     uint64_t meaning = atomic_load_explicit(&natives[slot].meaning, memory_order_acquire) ^ signature;
 
@@ -99,7 +114,7 @@ static struct native native_of(uint64_t signature) {
 
     if (is_mine && meaning <= 2 * TRIB_SIGNATURE_DEPTH_MAX + 1) /* else two threads wrote it at once */
         return (struct native){.frames = (unsigned)(meaning >> 1), .in_vm = meaning & 1};
-    struct native found = look_at(signature);
+    struct native found = look_at(signature, frame);
     atomic_store_explicit(&natives[slot].meaning, (found.frames << 1 | found.in_vm) ^ signature, memory_order_relaxed);
     atomic_store_explicit(&natives[slot].signature, signature, memory_order_release);
     return found;
@@ -220,44 +235,61 @@ static uint64_t ask_and_keep(JNIEnv *env, const struct path *path, const struct 
     return truth;
 }
 
-static uint64_t identify_java(JNIEnv *env, const struct trib_shim_write *write, uint64_t native_signature) {
-    struct path path = {.native = native_signature, .tag = trib_tag_here};
+static uint64_t identify_by_chain(JNIEnv *env, const void *frame, const struct path *path) {
     const char *thread = trib_vm_thread(env);
-    bool fast = atomic_load_explicit(&is_fast, memory_order_relaxed);
-    struct known known = {.signature = 0};
+    struct known known;
 
-    if (fast && recall(&known, write->frame, thread, &path) && !is_due()) {
-        add(HITS);
+    if (recall(&known, frame, thread, path) && !is_due()) {
+        trib_memo_count_hit();
         return known.signature;
     }
-    struct native native = native_of(native_signature);
-    if (native.in_vm)
-        return native_signature;
-    path.native_frames = native.frames;
-    if (!fast || known.signature)
-        return ask_and_keep(env, &path, &known);
-    walk(&known, write->frame, thread, &path);
-    if (!known.signature || is_due())
-        return ask_and_keep(env, &path, &known);
-    keep(&known, &path, known.signature);
-    add(HITS);
-    return known.signature;
+    if (!known.signature) {
+        walk(&known, frame, thread, path);
+        if (known.signature && !is_due()) {
+            keep(&known, path, known.signature);
+            trib_memo_count_hit();
+            return known.signature;
+        }
+    }
+    return ask_and_keep(env, path, &known);
 }
 
-/* False: no Java thread, or not one that may be asked. */
-static bool identify_thread(const struct trib_shim_write *write, struct trib_context *who) {
-    if (write->fd < 0 || is_inside)
-        return false;
+/* The native path, left in `who`, if that is all there is; UNKNOWN likewise where it was not captured. */
+static uint64_t identify_java(JNIEnv *env, const struct trib_shim_write *write, struct trib_context *who) {
+    struct path path = {.tag = trib_tag_here};
+    bool is_direct = is_called_by_jdk(write->frame);
+
+    if (!is_direct) {
+        (void)trib_shim_identify_native(write, who);
+        struct native native = native_of(who->signature, write->frame);
+        if (native.in_vm)
+            return who->signature;
+        path.native = who->signature;
+        path.native_frames = native.frames;
+    }
+    if (!atomic_load_explicit(&is_fast, memory_order_relaxed))
+        return ask_and_keep(env, &path, &(struct known){.signature = 0});
+    return identify_by_chain(env, write->frame, &path);
+}
+
+/* Whether it has Java frames; else `who` has the native path. */
+static bool identify(const struct trib_shim_write *write, struct trib_context *who) {
     if (!trib_vm_lives())
         trib_life_look_for_vm();
-    JNIEnv *env = trib_vm_may_ask();
-    if (!env)
-        return false;
-    is_inside = true;
-    uint64_t native = who->signature;
-    who->signature = identify_java(env, write, native);
-    is_inside = false;
-    return who->signature != native;
+    JNIEnv *env = write->fd < 0 || is_inside ? NULL : trib_vm_may_ask();
+    if (env) {
+        is_inside = true;
+        uint64_t signature = identify_java(env, write, who);
+        is_inside = false;
+        if (signature != who->signature) {
+            who->signature = signature;
+            return true;
+        }
+    }
+    if (!who->signature)
+        (void)trib_shim_identify_native(write, who);
+    add(write->fd < 0 ? MAPPED : NATIVE);
+    return false;
 }
 
 /* ---- pieces ---- */
@@ -285,23 +317,14 @@ static void remember_last(const struct trib_shim_write *write, uint64_t signatur
 
 /* ---- what the shim calls ---- */
 
-/* Whether it has Java frames. */
-static bool identify(const struct trib_shim_write *write, struct trib_context *who) {
-    (void)trib_shim_identify_native(write, who);
-    if (!identify_thread(write, who)) {
-        add(write->fd < 0 ? MAPPED : NATIVE);
-        return false;
-    }
-    remember_last(write, who->signature);
-    return true;
-}
-
 static void identify_timed(const struct trib_shim_write *write, struct trib_context *who) {
     unsigned asked_before = asked_here;
     uint64_t began_ns = trib_duration_now_ns();
 
-    if (identify(write, who))
-        trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_duration_now_ns() - began_ns);
+    if (!identify(write, who))
+        return;
+    trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_duration_now_ns() - began_ns);
+    remember_last(write, who->signature);
 }
 
 uint64_t trib_jvm_identify(const struct trib_shim_write *write, struct trib_context *who) {
@@ -313,8 +336,8 @@ uint64_t trib_jvm_identify(const struct trib_shim_write *write, struct trib_cont
         add(PIECES);
     } else if (__builtin_expect(++writes_here % TIMED_EVERY == 0, 0)) {
         identify_timed(write, who);
-    } else {
-        (void)identify(write, who);
+    } else if (identify(write, who)) {
+        remember_last(write, who->signature);
     }
     trib_tally_add(who->signature, taken);
     return taken;
@@ -338,12 +361,12 @@ void trib_jvm_identify_forget(void) {
 }
 
 void trib_jvm_count(struct trib_jvm_counts *out) {
-    *out = (struct trib_jvm_counts){.java = sum(HITS) + sum(PIECES) + sum(ASKED_JAVA),
+    *out = (struct trib_jvm_counts){.java = trib_memo_hits() + sum(PIECES) + sum(ASKED_JAVA),
                                     .native = sum(NATIVE),
                                     .mapped = sum(MAPPED),
                                     .pieces = sum(PIECES),
                                     .asked = sum(ASKED),
-                                    .hits = sum(HITS),
+                                    .hits = trib_memo_hits(),
                                     .checked = sum(CHECKED),
                                     .wrong = sum(WRONG),
                                     .signatures_lost = trib_tally_lost(),

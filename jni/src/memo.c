@@ -11,6 +11,7 @@
 struct memo {
     struct memo *next;
     _Atomic(bool) is_owned;
+    _Atomic(uint64_t) hits; /* of all its owners; written by the present one */
     struct trib_memo_entry entry[ENTRIES];
 };
 
@@ -72,4 +73,22 @@ struct trib_memo_entry *trib_memo_at(const void *frame) {
     uintptr_t sum = (uintptr_t)frame ^ words[0] << 8 ^ words[1]; /* where it lies, where the next lies, who called */
 
     return memo ? &memo->entry[sum * 0x9e3779b97f4a7c15ull >> 32 & (ENTRIES - 1)] : NULL;
+}
+
+static _Atomic(uint64_t) hits_without; /* memory for a memo */
+
+void trib_memo_count_hit(void) {
+    if (mine)
+        atomic_store_explicit(&mine->hits, atomic_load_explicit(&mine->hits, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&hits_without, 1, memory_order_relaxed);
+}
+
+uint64_t trib_memo_hits(void) {
+    uint64_t hits = atomic_load_explicit(&hits_without, memory_order_relaxed);
+
+    for (const struct memo *memo = atomic_load_explicit(&memos, memory_order_acquire); memo; memo = memo->next)
+        hits += atomic_load_explicit(&memo->hits, memory_order_relaxed);
+    return hits;
 }

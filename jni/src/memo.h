@@ -18,4 +18,9 @@ struct trib_memo_entry {
 /* The one entry for what begins at `frame`; NULL: there is no memory. */
 struct trib_memo_entry *trib_memo_at(const void *frame);
 
+/* What was known without asking: counted by thread, because two that write at once would take a common line of cache
+ * from each other with every write. */
+void trib_memo_count_hit(void);
+uint64_t trib_memo_hits(void);
+
 #endif

@@ -27,13 +27,22 @@ enum trib_salt {
     TRIB_SALT_TENANT = 1u << 5,
 };
 
+/* What of a database page's context counts (tributary/page.h); bit order of option `pages`. */
+enum trib_page_part {
+    TRIB_PAGES_FRONT = 1u << 0,
+    TRIB_PAGES_CONTENT = 1u << 1,
+    TRIB_PAGES_MODIFICATIONS = 1u << 2,
+    TRIB_PAGES_FLUSHER = 1u << 3,
+};
+#define TRIB_PAGES_AS_TOLD (TRIB_PAGES_FRONT | TRIB_PAGES_CONTENT | TRIB_PAGES_MODIFICATIONS)
+
 struct trib_live;
 
 struct trib_pipeline_settings {
     char policy[TRIB_OPTION_TEXT_MAX], drive[TRIB_OPTION_TEXT_MAX];
     char state[TRIB_OPTION_TEXT_MAX], trace[TRIB_OPTION_TEXT_MAX];
     char session[TRIB_OPTION_TEXT_MAX];
-    uint32_t streams, salt, attributes, runs, ring, process_ring, window_blocks;
+    uint32_t streams, salt, pages, attributes, runs, ring, process_ring, window_blocks;
     bool session_users;
     int allocation; /* enum trib_volume_allocation */
 };
@@ -74,6 +83,9 @@ struct trib_pipeline {
 
 /* The flow for one event; the caller holds trib_state_lock. Returns as trib_pipeline_process. */
 int trib_flow_run(struct trib_pipeline *pipeline, const struct trib_event *event);
+
+/* Of a database page's context only what `pages` has; others are as told. A flusher is a thread. */
+struct trib_context trib_flow_who(struct trib_context who, uint32_t thread, uint32_t pages);
 
 /* Salted signature: the key of a context in the attribute table. 0 when the context says nothing at all. */
 uint64_t trib_flow_key(const struct trib_context *who, uint32_t salt);

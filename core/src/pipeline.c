@@ -10,11 +10,14 @@
 #include <errno.h>
 #include <time.h>
 
+#include <tributary/page.h>
+
 #include "base/assert.h"
 #include "base/hash.h"
 #include "flow.h"
 
 static int run_write(struct trib_pipeline *pipeline, const struct trib_event *event);
+static int run_narrowed_write(struct trib_pipeline *pipeline, const struct trib_event *event);
 static int run_death(struct trib_pipeline *pipeline, const struct trib_event *event);
 
 int trib_flow_run(struct trib_pipeline *pipeline, const struct trib_event *event) {
@@ -22,7 +25,8 @@ int trib_flow_run(struct trib_pipeline *pipeline, const struct trib_event *event
     pipeline->clock_bytes = trib_state_clock(pipeline->state);
     switch (event->kind) {
     case TRIB_EVENT_WRITE:
-        return run_write(pipeline, event);
+        return pipeline->settings.pages == TRIB_PAGES_AS_TOLD ? run_write(pipeline, event)
+                                                              : run_narrowed_write(pipeline, event);
     case TRIB_EVENT_DEATH:
         return run_death(pipeline, event);
     case TRIB_EVENT_SYNC:
@@ -47,6 +51,23 @@ static bool is_possible_range(const struct trib_event *event) {
 }
 
 /* ---- who writes? ---- */
+
+struct trib_context trib_flow_who(struct trib_context who, uint32_t thread, uint32_t pages) {
+    if (pages == TRIB_PAGES_AS_TOLD || !trib_page_is(&who))
+        return who;
+    bool by_content = pages & TRIB_PAGES_CONTENT, by_modifications = pages & TRIB_PAGES_MODIFICATIONS;
+    uint8_t class = by_content ? trib_page_class_of(&who) : TRIB_PAGE_UNKNOWN;
+    who.io_activity = (uint8_t)(class << 4 | (by_modifications ? trib_page_logarithm_of(&who) : 0));
+    if (!by_content) {
+        who.level = TRIB_LEVEL_UNKNOWN;
+        who.column_family = 0;
+    }
+    if (!(pages & TRIB_PAGES_FRONT))
+        who.signature = trib_page_unnoted_signature(class);
+    if (pages & TRIB_PAGES_FLUSHER)
+        who.signature = trib_hash_mix(who.signature, thread);
+    return who;
+}
 
 uint64_t trib_flow_key(const struct trib_context *who, uint32_t salt) {
     /* Spread first: neighbouring signatures must not meet when neighbouring salts join them. */
@@ -204,6 +225,13 @@ static int run_write(struct trib_pipeline *pipeline, const struct trib_event *ev
     return rc;
 }
 
+static int run_narrowed_write(struct trib_pipeline *pipeline, const struct trib_event *event) {
+    struct trib_event seen = *event;
+
+    seen.who = trib_flow_who(event->who, event->thread, pipeline->settings.pages);
+    return run_write(pipeline, &seen);
+}
+
 static int run_death(struct trib_pipeline *pipeline, const struct trib_event *event) {
     if (!is_possible_range(event))
         return -EINVAL;
@@ -294,8 +322,9 @@ void trib_pipeline_skip(struct trib_pipeline *pipeline, uint64_t bytes) {
 uint16_t trib_pipeline_place(struct trib_pipeline *pipeline, const struct trib_context *who) {
     if (decides_by_block(pipeline) && !(pipeline->policy->needs & TRIB_LBA_OPTIONAL))
         return 0;
-    uint64_t key = trib_flow_key(who, pipeline->settings.salt);
-    struct trib_placement write = {.who = *who,
+    struct trib_context seen = trib_flow_who(*who, 0, pipeline->settings.pages);
+    uint64_t key = trib_flow_key(&seen, pipeline->settings.salt);
+    struct trib_placement write = {.who = seen,
                                    .attribute = trib_state_find(pipeline->state, key),
                                    .lba = TRIB_LBA_UNKNOWN,
                                    .vstream = TRIB_STREAM_UNDECIDED,

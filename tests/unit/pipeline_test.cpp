@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <vector>
 
+#include <tributary/page.h>
+
 #include "flow.h"
 #include "support/events.hpp"
 #include "support/pipeline.hpp"
@@ -67,6 +69,49 @@ TEST_CASE("salts change the key, and only those asked for") {
     a.file_kind = 1;
     b.file_kind = 2;
     CHECK(trib_flow_key(&a, TRIB_SALT_KIND) != trib_flow_key(&b, TRIB_SALT_KIND));
+}
+
+TEST_CASE("option pages: of a database page only what it has, of other writes everything") {
+    trib_context page{};
+    page.signature = 42;
+    page.file_kind = TRIB_FILE_DATABASE;
+    page.io_activity = trib_page_activity(TRIB_PAGE_LEAF, 8);
+    page.column_family = 5;
+    page.level = 0;
+    trib_context all = trib_flow_who(page, 1, TRIB_PAGES_AS_TOLD);
+    CHECK((all.signature == 42 && all.io_activity == page.io_activity && all.column_family == 5 && all.level == 0));
+
+    trib_context front = trib_flow_who(page, 1, TRIB_PAGES_FRONT);
+    CHECK((front.signature == 42 && front.column_family == 0 && front.level == TRIB_LEVEL_UNKNOWN));
+    CHECK(front.io_activity == trib_page_activity(TRIB_PAGE_UNKNOWN, 1));
+    trib_context content = trib_flow_who(page, 1, TRIB_PAGES_CONTENT);
+    CHECK((content.signature == trib_page_unnoted_signature(TRIB_PAGE_LEAF) && content.column_family == 5));
+    CHECK(content.io_activity == trib_page_activity(TRIB_PAGE_LEAF, 1));
+    CHECK(trib_page_logarithm_of(&page) == 3);
+    trib_context often = trib_flow_who(page, 1, TRIB_PAGES_MODIFICATIONS);
+    CHECK((often.io_activity == trib_page_activity(TRIB_PAGE_UNKNOWN, 8) && often.column_family == 0));
+
+    trib_context one = trib_flow_who(page, 1, TRIB_PAGES_FLUSHER), other = trib_flow_who(page, 2, TRIB_PAGES_FLUSHER);
+    CHECK((one.signature != other.signature && one.signature != 42));
+    page.signature = 43; // whoever changed it
+    CHECK(trib_flow_who(page, 1, TRIB_PAGES_FLUSHER).signature == one.signature);
+
+    page.file_kind = TRIB_FILE_WAL;
+    CHECK(trib_flow_who(page, 1, TRIB_PAGES_FLUSHER).signature == 43);
+}
+
+TEST_CASE("option pages reaches the policy") {
+    Pipeline pipeline(Drive("64M") + ",policy=none,pages=content");
+    REQUIRE(pipeline.rc() == 0);
+    Seen seen;
+    trib_observer observer = seen.observer();
+    trib_pipeline_observe(pipeline.get(), &observer);
+    trib_event page = Write(1, 0, 16384, 42);
+    page.who.file_kind = TRIB_FILE_DATABASE;
+    page.who.io_activity = trib_page_activity(TRIB_PAGE_UNDO, 1);
+    REQUIRE(trib_pipeline_process(pipeline.get(), &page) == 0);
+    REQUIRE(seen.writes.size() == 1);
+    CHECK(seen.writes[0].who.signature == trib_page_unnoted_signature(TRIB_PAGE_UNDO));
 }
 
 TEST_CASE("a file is written, grows after a sync, and dies: pages, clock and lifetime by hand") {

@@ -5,6 +5,8 @@
  *             Windows are `death_window` percent of the capacity long; stream = 1 + window number modulo the streams less one.
  *             What dies later than all windows ahead, or never, is the last stream's. Survivors are regrouped in the
  *             same way (gc=class).
+ *             by=lifetime groups by octaves of the lifetime that is left instead, from 4 capacities down: the bound
+ *             on policies that foretell lifetimes, however well they do it.
  * Uses        The future (a replay of known work), block addresses.
  * Constants   Ours. The best of a few windows counts as the bound.
  * Deviations  A bound on what grouping by windows can reach, not a proof of optimality.
@@ -16,13 +18,19 @@
 
 struct settings {
     double window_percent;
+    int by;
 };
+enum { BY_DEATH, BY_LIFETIME };
+
+#define LIFETIME_LONGEST_CAPACITIES 4 /* from here on it is the last group's, as with what never dies */
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
     {.key = "death_window", .fallback = "5", .type = TRIB_OPTION_PERCENT,
      .offset = offsetof(struct settings, window_percent), .minimum = 0.01, .maximum = 1000,
      .help = "length of a death-time window, percent of the capacity"},
+    {.key = "by", .fallback = "death", .type = TRIB_OPTION_ENUM, .offset = offsetof(struct settings, by),
+     .choices = "death|lifetime", .help = "what dies together, or what lives equally long (octaves)"},
     TRIB_OPTIONS_END,
 };
 /* clang-format on */
@@ -31,6 +39,7 @@ struct oracle {
     uint64_t *death; /* by logical block: when its present contents die */
     uint64_t blocks, window_blocks;
     uint32_t streams, internal_streams;
+    int by;
 };
 
 static int oracle_open(void **self, const struct trib_policy_env *env, struct trib_options *given,
@@ -56,7 +65,8 @@ static int oracle_open(void **self, const struct trib_policy_env *env, struct tr
                               .blocks = env->blocks,
                               .window_blocks = window ? window : 1,
                               .streams = env->streams,
-                              .internal_streams = env->internal_streams};
+                              .internal_streams = env->internal_streams,
+                              .by = settings.by};
     *self = oracle;
     return 0;
 }
@@ -67,12 +77,26 @@ static void oracle_close(void *self) {
     free(oracle);
 }
 
+/* 0..groups-1; the last is for the longest lifetimes, the one before it for half of those, and so on. */
+static uint32_t group_by_lifetime(const struct oracle *oracle, uint64_t left, uint32_t groups) {
+    uint64_t bound = LIFETIME_LONGEST_CAPACITIES * oracle->blocks;
+    uint32_t group = groups - 1;
+
+    while (group > 0 && left < bound) {
+        group--;
+        bound /= 2;
+    }
+    return group;
+}
+
 /* 0..groups-1; the last is for what outlives the windows ahead. */
 static uint32_t group_of(const struct oracle *oracle, uint64_t death, uint64_t now, uint32_t groups) {
     uint32_t windows = groups - 1;
-    uint64_t ahead = death == TRIB_NEVER || death < now
-                         ? TRIB_NEVER
-                         : death / oracle->window_blocks - now / oracle->window_blocks;
+    bool is_known = death != TRIB_NEVER && death >= now;
+
+    if (groups && oracle->by == BY_LIFETIME)
+        return group_by_lifetime(oracle, is_known ? death - now : TRIB_NEVER, groups);
+    uint64_t ahead = is_known ? death / oracle->window_blocks - now / oracle->window_blocks : TRIB_NEVER;
     if (groups < 2 || ahead >= windows)
         return groups - 1;
     return (uint32_t)(death / oracle->window_blocks % windows);

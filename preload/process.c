@@ -143,10 +143,8 @@ bool trib_shim_status(struct trib_status *out) {
 }
 
 __attribute__((destructor)) static void stop(void) {
-    trib_sink_pause(false);
-    if (!trib_sink_wanted())
-        return;
-    trib_mappings_sync_all();
+    if (trib_sink_wanted()) /* paused: tells of nothing, but what is open closes in order */
+        trib_mappings_sync_all();
     exiting = true;
     if (!trib_entry_is_patched())
         trib_sink_stop();

@@ -11,13 +11,30 @@
 #include "shim.h"
 #include "status.h"
 
+static bool is_mine(const void *function) {
+    Dl_info mine, theirs;
+
+    return dladdr((void *)is_mine, &mine) && dladdr(function, &theirs) && mine.dli_fbase == theirs.dli_fbase;
+}
+
 /* Preloaded, this library's write() is the one that the program finds. (RTLD_DEFAULT would find ours in either case: linked
  * with -Bsymbolic, this library looks into itself first.) */
 static bool is_preloaded(void) {
-    Dl_info mine, theirs;
     void *program = dlopen(NULL, RTLD_LAZY), *found = program ? dlsym(program, "pwrite64") : NULL;
 
-    return found && dladdr((void *)is_preloaded, &mine) && dladdr(found, &theirs) && mine.dli_fbase == theirs.dli_fbase;
+    return found && is_mine(found);
+}
+
+/* `trib record` preloads libtributary-preload.so into whatever it starts: that shim would tell each write again, without the
+ * page's context. It may lie before this library or behind it. First of the constructors (100 and below are the compiler's): what
+ * the next ones say on standard error would be told. */
+__attribute__((constructor(101))) static void quiet_other_shim(void) {
+    void *program = dlopen(NULL, RTLD_LAZY);
+    void *found[] = {program ? dlsym(program, "trib_shim_pause") : NULL, dlsym(RTLD_NEXT, "trib_shim_pause")};
+
+    for (unsigned i = 0; i < sizeof found / sizeof found[0]; i++)
+        if (found[i] && !is_mine(found[i]))
+            ((void (*)(bool))found[i])(true);
 }
 
 __attribute__((constructor)) static void load(void) {

@@ -126,7 +126,8 @@ void trib_note_pages(const uint64_t *keys, unsigned pages, void *frame) {
         note_pages(into, keys, pages, frame);
         return;
     }
-    uint64_t began_ns = trib_duration_now_ns();
+    uint64_t before_ns = trib_duration_now_ns(), began_ns = trib_duration_now_ns();
     note_pages(into, keys, pages, frame);
-    trib_duration_note(&timed, trib_duration_now_ns() - began_ns);
+    uint64_t lasted_ns = trib_duration_now_ns() - began_ns, clock_ns = began_ns - before_ns;
+    trib_duration_note(&timed, lasted_ns > clock_ns ? lasted_ns - clock_ns : 0);
 }

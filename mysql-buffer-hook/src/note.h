@@ -33,7 +33,8 @@ int trib_note_open(size_t frames, bool shared);
 /* NULL until opened, or without memory. */
 struct trib_page_table *trib_note_table(void);
 
-/* What a batch costs, from the page keys to the last note: one in 128 of a thread is timed, clock reading included. */
+/* What a batch costs, from the page keys to the last note: one in 128 of a thread is timed, what reading the
+ * clock takes (an empty interval right before) taken off. */
 struct trib_note_cost {
     uint64_t batches, pages;
     double median_ns, p99_ns; /* of the timed ones; 0 without */

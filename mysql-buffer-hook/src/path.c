@@ -47,8 +47,7 @@ __attribute__((no_sanitize("address"))) static inline uint64_t follow(uintptr_t 
         if (addresses)
             addresses[i] = words[1];
         i++;
-        hash = (hash ^ words[1]) * 0x9E3779B97F4A7C15ull;
-        hash ^= hash >> 29;
+        hash = (hash ^ words[1]) * 0x9E3779B97F4A7C15ull; /* only upper bits are mixed well: they name the slot */
         if (words[0] <= frame) /* the outermost, or a register that holds something else */
             break;
         frame = words[0];

@@ -6,13 +6,14 @@ target_compile_options(buffer_engine PRIVATE -O1 -fno-omit-frame-pointer)
 target_link_libraries(buffer_engine PRIVATE ${CMAKE_DL_LIBS})
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
-add_dependencies(${name} buffer_engine tributary-mysql)
+add_dependencies(${name} buffer_engine tributary-mysql tributary-preload trib)
 set(sanitized 0)
 if(TRIB_SANITIZE)
   set(sanitized 1)
 endif()
 target_compile_definitions(${name} PRIVATE TRIB_BUFFER_ENGINE="$<TARGET_FILE:buffer_engine>"
-  TRIB_MYSQL_LIBRARY="$<TARGET_FILE:tributary-mysql>" TRIB_SANITIZED=${sanitized})
+  TRIB_MYSQL_LIBRARY="$<TARGET_FILE:tributary-mysql>" TRIB_PRELOAD_LIBRARY="$<TARGET_FILE:tributary-preload>"
+  TRIB_TOOL="$<TARGET_FILE:trib>" TRIB_SANITIZED=${sanitized})
 
 # Real servers, and the sources that the patches are for; each says 77 when the machine cannot fetch what it needs.
 if(NOT TRIB_SANITIZE)

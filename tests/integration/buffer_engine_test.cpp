@@ -60,6 +60,41 @@ TEST_CASE("preloaded: pages carry who dirtied them, not who wrote them") {
     check_fronts(writes);
 }
 
+TEST_CASE("beside the other library with a shim no write is told twice") {
+    if (TRIB_SANITIZED)
+        return;
+    const std::string both[] = {std::string(TRIB_PRELOAD_LIBRARY) + ":" + TRIB_MYSQL_LIBRARY,
+                                std::string(TRIB_MYSQL_LIBRARY) + ":" + TRIB_PRELOAD_LIBRARY};
+    for (const std::string &libraries : both) {
+        Folder folder;
+        const std::string trace = folder / "trace";
+        Outcome outcome = run({TRIB_BUFFER_ENGINE, folder / "pages.db"},
+                              {{"LD_PRELOAD", libraries}, {"TRIBUTARY", "policy=none,drive=none,trace=" + trace}});
+        INFO(libraries << ": " << outcome.err);
+        REQUIRE(outcome.code == 0);
+        auto writes = page_writes(trace);
+        CHECK(writes.size() == 2 * kPages);
+        check_fronts(writes);
+    }
+}
+
+TEST_CASE("in a session, whose recorder preloads the other library, no write is told twice") {
+    if (TRIB_SANITIZED)
+        return;
+    for (const std::string together : {"$LD_PRELOAD:$HOOK", "$HOOK:$LD_PRELOAD"}) {
+        Folder folder;
+        const std::string trace = folder / "trace";
+        Outcome outcome = run({TRIB_TOOL, "record", "--trace", trace, "--preload", TRIB_PRELOAD_LIBRARY, "--", "/bin/sh", "-c",
+                               "LD_PRELOAD=" + together + " exec \"$0\" \"$1\"", TRIB_BUFFER_ENGINE, folder / "pages.db"},
+                              {{"HOOK", TRIB_MYSQL_LIBRARY}});
+        INFO(together << ": " << outcome.err);
+        REQUIRE(outcome.code == 0);
+        auto writes = page_writes(trace);
+        CHECK(writes.size() == 2 * kPages);
+        check_fronts(writes);
+    }
+}
+
 TEST_CASE("loaded into the running program: from then on") {
     if (TRIB_SANITIZED)
         return;

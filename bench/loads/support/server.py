@@ -52,6 +52,7 @@ def parse(server_class, arguments=None):
                         help="tpcc: divide a warehouse's customers, orders and items by this (default: %(default)s)")
     parser.add_argument("--seconds", type=int, default=60, help="run: how long (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=4, help="of the client (default: %(default)s)")
+    parser.add_argument("--rate", type=int, default=0, help="transactions a second at most (default: no limit)")
     parser.add_argument("--seed", type=int, default=1, help="of data, load and crash moments (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="crash: how often (default: %(default)s)")
     asked = parser.parse_args(arguments)

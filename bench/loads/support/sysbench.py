@@ -30,7 +30,7 @@ class Sysbench:
             script = os.path.join(self.root, "usr", "share", "sysbench", f"{asked.bench}.lua")
             size = [f"--tables={asked.scale}", f"--table-size={OLTP_ROWS // asked.divide}"]
         return [os.path.join(self.root, "usr", "bin", "sysbench"), script, *size, *connection, f"--rand-seed={seed}",
-                f"--threads={asked.threads}", action]
+                f"--threads={asked.threads}", f"--rate={asked.rate}", action]
 
     def environment(self):
         libraries = os.path.join(self.root, "usr", "lib", "x86_64-linux-gnu")

@@ -122,6 +122,15 @@ TRIB_CALL int dup3(int fd, int to, int flags) {
     return duplicated(fd, TRIB_NEXT(dup3)(fd, to, flags));
 }
 
+/* EINVAL: the memory could be read and was no hint. RocksDB 7.8 gives the kernel the address of an enum, half of the
+ * 64 bits that it wants, so that chance refuses it; the hint is meant all the same. */
+static void hinted(int fd, const void *hint, int result) {
+    if (result == 0)
+        trib_descriptor_hinted(fd, *(const uint64_t *)hint);
+    else if (errno == EINVAL)
+        trib_descriptor_hinted(fd, *(const unsigned *)hint);
+}
+
 /* libc, too, reads a third argument whether there is one or not. */
 TRIB_CALL int fcntl(int fd, int command, ...) {
     va_list rest;
@@ -134,8 +143,8 @@ TRIB_CALL int fcntl(int fd, int command, ...) {
         return duplicated(fd, result);
     if (command == F_SETFL) /* perhaps O_APPEND */
         trib_descriptor_forget(fd);
-    if ((command == F_SET_RW_HINT || command == F_SET_FILE_RW_HINT) && result == 0)
-        trib_descriptor_hinted(fd, *(const uint64_t *)argument);
+    if (command == F_SET_RW_HINT || command == F_SET_FILE_RW_HINT)
+        hinted(fd, argument, result);
     return result;
 }
 TRIB_SAME(fcntl) int fcntl64(int fd, int command, ...);

@@ -156,7 +156,7 @@ TEST_CASE("a program's own hints are told") {
     for (const trib_event &event : story.said.events)
         if (event.kind == TRIB_EVENT_WRITE)
             hints.push_back(event.who.write_hint);
-    CHECK(hints == std::vector<int>{TRIB_HINT_LONG, TRIB_HINT_SHORT, TRIB_HINT_NOT_SET});
+    CHECK(hints == std::vector<int>{TRIB_HINT_LONG, TRIB_HINT_SHORT, TRIB_HINT_NOT_SET, TRIB_HINT_EXTREME});
 }
 
 TEST_CASE("streams reach the kernel as hints only when asked for") {

@@ -219,6 +219,10 @@ static void story_hinted(void) {
     close(fd);
     fd = make("b", O_WRONLY);
     check(write(fd, data, 20) == 20);
+    unsigned half[2] = {RWH_WRITE_LIFE_EXTREME, 1}; /* RocksDB's, and what lies behind it */
+    check(fcntl(fd, F_SET_RW_HINT, half) == -1 && errno == EINVAL);
+    check(fcntl(fd, F_SET_RW_HINT, NULL) == -1 && errno == EFAULT);
+    check(write(fd, data, 30) == 30);
     close(fd);
 }
 

@@ -18,9 +18,11 @@ target_compile_definitions(${name} PRIVATE TRIB_BUFFER_ENGINE="$<TARGET_FILE:buf
 # Real servers, and the sources that the patches are for; each says 77 when the machine cannot fetch what it needs.
 if(NOT TRIB_SANITIZE)
   foreach(server mysql mariadb)
-    add_test(NAME buffer_server_${server} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/buffer_server.py ${server}
-      $<TARGET_FILE:tributary-mysql>)
-    set_tests_properties(buffer_server_${server} PROPERTIES LABELS slow TIMEOUT 1800 SKIP_RETURN_CODE 77)
+    foreach(what run crash)
+      add_test(NAME buffer_server_${server}_${what} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/buffer_server.py
+        ${server} ${what} $<TARGET_FILE:tributary-mysql>)
+      set_tests_properties(buffer_server_${server}_${what} PROPERTIES LABELS slow TIMEOUT 1800 SKIP_RETURN_CODE 77)
+    endforeach()
   endforeach()
   add_test(NAME buffer_patches COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/buffer_patches.py)
   set_tests_properties(buffer_patches PROPERTIES LABELS slow TIMEOUT 1800 SKIP_RETURN_CODE 77)

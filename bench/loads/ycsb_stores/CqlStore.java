@@ -10,7 +10,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.Vector;
-import java.util.concurrent.atomic.AtomicLong;
 import site.ycsb.ByteIterator;
 import site.ycsb.DB;
 import site.ycsb.DBException;
@@ -19,7 +18,7 @@ import site.ycsb.StringByteIterator;
 
 /**
  * YCSB on one table of one Cassandra node; all threads of the client share a session. Properties: cql.port, cql.table.with,
- * cql.checksum (true: of all rows read, in whatever order).
+ * store.checksum.
  */
 public class CqlStore extends DB {
     private static final Object LOCK = new Object();
@@ -29,8 +28,7 @@ public class CqlStore extends DB {
     private static PreparedStatement insert, select, delete;
     private static final Map<String, PreparedStatement> UPDATES = new HashMap<>();
     private static int fields;
-    private static boolean sums;
-    private static final AtomicLong SUM = new AtomicLong();
+    private static Checksum checksum;
 
     @Override
     public void init() throws DBException {
@@ -38,7 +36,7 @@ public class CqlStore extends DB {
             if (users++ > 0)
                 return;
             fields = Integer.parseInt(getProperties().getProperty("fieldcount", "10"));
-            sums = Boolean.parseBoolean(getProperties().getProperty("cql.checksum"));
+            checksum = new Checksum(getProperties());
             int port = Integer.parseInt(getProperties().getProperty("cql.port"));
             cluster = Cluster.builder().addContactPoint("127.0.0.1").withPort(port).withoutJMXReporting().build();
             session = cluster.connect();
@@ -70,8 +68,7 @@ public class CqlStore extends DB {
             if (--users > 0)
                 return;
             cluster.close();
-            if (sums)
-                System.out.println("[CHECKSUM], Sum, " + (SUM.get() >>> 16)); // exact in a double
+            checksum.print();
         }
     }
 
@@ -80,26 +77,14 @@ public class CqlStore extends DB {
         Row row = session.execute(select.bind(key)).one();
         if (row == null)
             return Status.NOT_FOUND;
-        if (sums)
-            SUM.addAndGet(hash(row));
-        for (int i = 0; i < fields; i++) {
-            String name = "field" + i;
-            if (wanted == null || wanted.contains(name))
-                result.put(name, new StringByteIterator(row.getString(name)));
-        }
+        Map<String, String> found = new HashMap<>();
+        for (int i = 0; i < fields; i++)
+            found.put("field" + i, row.getString("field" + i));
+        checksum.add(key, found);
+        for (Map.Entry<String, String> field : found.entrySet())
+            if (wanted == null || wanted.contains(field.getKey()))
+                result.put(field.getKey(), new StringByteIterator(field.getValue()));
         return Status.OK;
-    }
-
-    /** FNV-1a over key and fields. */
-    private static long hash(Row row) {
-        long hash = 0xcbf29ce484222325L;
-        for (int column = 0; column <= fields; column++) {
-            String text = row.getString(column);
-            for (int i = 0; i < text.length(); i++)
-                hash = (hash ^ text.charAt(i)) * 0x100000001b3L;
-            hash = (hash ^ 0xffff) * 0x100000001b3L;
-        }
-        return hash;
     }
 
     @Override

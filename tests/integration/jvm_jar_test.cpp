@@ -85,6 +85,24 @@ TEST_CASE("tags are frames of the path, the same by every way in and on every JD
     CHECK(signatures.size() == 1);
 }
 
+TEST_CASE("of a thousand call paths in four threads no chain is taken for another") {
+    Folder compiled;
+    REQUIRE(compile(homes().front(), "Paths", "11", compiled.file("c"), JVM_JAR).code == 0);
+    for (const std::string &home : homes())
+        for (const std::string fast : {"check", "on"}) {
+            INFO(home << " fast=" << fast);
+            Folder data;
+            std::vector<std::string> command = java(home);
+            command.insert(command.end(), {"-XX:+PreserveFramePointer", agent("policy=none,drive=none,fast=" + fast), "-cp",
+                                           compiled.file("c") + ":" + JVM_JAR, "org.example.Paths", data.file(""), "4", "10000"});
+            const Outcome outcome = run(command);
+            INFO(outcome.out << outcome.err);
+            CHECK(outcome.code == 0);
+            CHECK(has(outcome.out, "fast on wrong 0 checked "));
+            CHECK_FALSE(has(outcome.out, fast == "check" ? "checked 0k" : "checked 4"));
+        }
+}
+
 TEST_CASE("as a Java agent the jar registers its bean in a program that does not know it") {
     for (const std::string &home : homes()) {
         Folder data, work;

@@ -83,6 +83,8 @@ TEST_CASE("Java call paths, the same on every JDK, as agent and preloaded") {
             CHECK((log.frames == std::vector<std::string>{"org.example.Store.log", "org.example.Store.main"}));
             if (!is_in_memory(run.data))
                 CHECK(trace.path("mapped").has("org.example.Store.mapped"));
+            CHECK(trace.path("chunks").frames.front() == "org.example.Store.append"); // checksums go with their chunks
+            CHECK((trace.path("audit").frames == std::vector<std::string>{"java.util.logging"}));
             CHECK(trace.deaths >= 3);
             flushes.insert(flush.signature);
             compactions.insert(compaction.signature);
@@ -156,7 +158,10 @@ TEST_CASE("wrong options: a sentence, and the JVM ends only where strict=1 asks 
 TEST_CASE("path=full tells more frames") {
     const Run run(homes().front(), {agent("trace=@,path=full")});
     run.check_same();
-    CHECK(JavaTrace(run.trace).path("flush").frames.size() == 4);
+    const JavaTrace full(run.trace);
+    CHECK(full.path("flush").frames.size() == 4);
+    CHECK(full.signatures("chunks").size() == 2);
+    CHECK(full.signatures("audit").size() >= 2);
     const Run short_one(homes().front(), {agent("trace=@,innermost=0,outermost=2")});
     CHECK((JavaTrace(short_one.trace).path("flush").frames ==
            std::vector<std::string>{"org.example.Store.flush", "org.example.Store.lambda$round$0"}));

@@ -47,10 +47,10 @@ inline std::vector<std::string> java(const std::string &home, const std::string 
     std::vector<std::string> command = {"timeout", "-k", "5", "200", "env"}; // of Java alone: timeout would own the pipeline
     std::string preload = preloaded ? JVM_LIBRARY : "";
 #ifdef JVM_SANITIZER
-    preload = JVM_SANITIZER + std::string(preloaded ? ":" : "") + preload;
-    // HotSpot takes SIGSEGV for its own, and frees nothing at its end.
-    command.emplace_back("ASAN_OPTIONS=handle_segv=0:handle_sigfpe=0:allow_user_segv_handler=1:detect_leaks=0:"
-                         "detect_stack_use_after_return=0");
+    // Behind us, as it would be a frame of every path. HotSpot takes SIGSEGV for its own, and frees nothing at its end.
+    preload += std::string(preloaded ? ":" : "") + JVM_SANITIZER;
+    command.emplace_back("ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_sigfpe=0:allow_user_segv_handler=1:"
+                         "detect_leaks=0:detect_stack_use_after_return=0");
     command.emplace_back("UBSAN_OPTIONS=halt_on_error=1");
 #endif
     if (!preload.empty())

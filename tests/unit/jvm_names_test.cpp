@@ -68,6 +68,14 @@ TEST_CASE("noise is what says how code is run, not what it is for") {
         CHECK_FALSE(trib_java_is_noise(name));
 }
 
+TEST_CASE("a logging framework is known by its package") {
+    CHECK(trib_java_logger("ch.qos.logback.core.joran.spi.ConsoleTarget$1") == std::string("ch.qos.logback"));
+    CHECK(trib_java_logger("java.util.logging.StreamHandler") == std::string("java.util.logging"));
+    CHECK(trib_java_logger("org.apache.logging.log4j.core.appender.OutputStreamManager") == std::string("org.apache.logging.log4j"));
+    for (const char *name : {"org.apache.log4jet.Store", "ch.qos.logbacking", "java.util.Log", "org.apache.cassandra.db.commitlog.CommitLog"})
+        CHECK(trib_java_logger(name) == nullptr);
+}
+
 TEST_CASE("agent options: commands, own keys, and what is the pipeline's") {
     trib_jvm_options options = parsed("");
     CHECK(options.command == TRIB_JVM_START);

@@ -12,6 +12,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.logging.FileHandler;
+import java.util.logging.Logger;
 
 /** A small store: a log, a table that is flushed and compacted through the same writer, a mapped file, a report. */
 public class Store {
@@ -69,6 +71,35 @@ public class Store {
         }
     }
 
+    private static void checksum(FileChannel channel, int sum) throws Exception {
+        channel.write(ByteBuffer.allocateDirect(4).putInt(0, sum));
+    }
+
+    /** Chunks, each with a checksum behind it that another method writes. */
+    private void chunks(int count) throws Exception {
+        try (FileChannel channel = FileChannel.open(folder.resolve("chunks"), StandardOpenOption.CREATE,
+                                                    StandardOpenOption.WRITE)) {
+            for (int i = 0; i < count; i++) {
+                append(channel, (byte) 'c');
+                checksum(channel, i);
+            }
+        }
+    }
+
+    private static void warn(Logger audit) {
+        audit.warning("from here");
+    }
+
+    private void audit() throws Exception {
+        Logger audit = Logger.getAnonymousLogger();
+        FileHandler file = new FileHandler(folder.resolve("audit").toString());
+        audit.setUseParentHandlers(false);
+        audit.addHandler(file);
+        audit.info("from there");
+        warn(audit);
+        file.close();
+    }
+
     private void round(ExecutorService pool, int number, int blocks) throws Exception {
         Callable<Void> flush = () -> {
             flush(number, blocks);
@@ -97,6 +128,8 @@ public class Store {
                 store.log(log, 1);
         }
         store.mapped(16);
+        store.chunks(10);
+        store.audit();
         store.report();
         for (int i = 0; i < rounds; i++) // last, so that no file gets the number of another
             Files.delete(store.folder.resolve("flush-" + i));

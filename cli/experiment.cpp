@@ -178,6 +178,9 @@ void take_trace(File &file, Experiment &out) {
     if (name.empty())
         file.refuse("[trace] needs a file");
     out.trace = (fs::path(out.path).parent_path() / name).string();
+    std::string beside = file.take("trace", "beside");
+    if (!beside.empty())
+        out.beside = (fs::path(out.path).parent_path() / beside).string();
     out.format = file.take("trace", "format");
     if (out.format.empty())
         out.format = "auto";

@@ -28,7 +28,7 @@ constexpr double FULL = 0.9, COLD = 0.3; // of the capacity; of the live data
 
 std::vector<Reproduction> all_reproductions() {
     std::vector<Reproduction> all;
-    for (auto make : {reproductions_of_pcstream, reproductions_of_ftls,
+    for (auto make : {reproductions_of_pcstream, reproductions_on_recordings, reproductions_of_ftls,
                       reproductions_of_block_policies, negative_controls})
         for (Reproduction &each : make())
             all.push_back(std::move(each));
@@ -49,6 +49,7 @@ std::vector<Reproduction> chosen(const std::string &name) {
 RunPlan recorded_plan(const Trial &trial) {
     RunPlan plan;
     plan.source.path = experiment_folder() + "/" + trial.workload;
+    plan.source.import_options = trial.work;
     Experiment experiment = load_experiment(plan.source.path);
     Survey survey = survey_source(plan.source);
     OptionText options, drive = experiment.drive;

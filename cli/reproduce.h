@@ -17,7 +17,8 @@ namespace cli {
 
 struct Trial {
     std::string name;           // within its experiment
-    std::string workload, work; // generator and its options, or a committed experiment (.ini)
+    // A generator and its options, or a committed experiment (.ini) and options of its reader.
+    std::string workload, work;
     std::string pipeline;       // policy and drive; an experiment brings its own drive
 };
 
@@ -61,6 +62,7 @@ struct Reproduction {
 
 // By paper; reproduce.cpp joins them.
 std::vector<Reproduction> reproductions_of_pcstream();
+std::vector<Reproduction> reproductions_on_recordings();     // FAST'19 on real programs' traces
 std::vector<Reproduction> reproductions_of_ftls();           // vStream-FTL and DStream
 std::vector<Reproduction> reproductions_of_block_policies(); // FIOS, OFIOS and SepBIT
 std::vector<Reproduction> negative_controls();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PCStream: HotStorage'18 (figure spreadsheets of the first author's repository) and FAST'19.
-#include "reproduce.h"
+#include "reproduce_fast19.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,6 @@ namespace cli {
 namespace {
 
 const char *const HOTSTORAGE = "Kim et al., PCStream, HotStorage'18";
-const char *const FAST = "Kim et al., PCStream, FAST'19";
 
 // The PM963 at 1/256: 1.75 GiB in superblocks of 2 MiB, and RocksDB's files of 64 MiB at the same
 // scale. Of 90 % in use, 30 % never change.
@@ -34,10 +33,6 @@ Work lsm_work(const std::string &name) {
 }
 
 // ---- HotStorage'18, the table ----
-
-struct Scheme {
-    const char *name, *pipeline;
-};
 
 const Scheme HOTSTORAGE_SCHEMES[] = {
     {"Baseline", "policy=none,gc=same"},         {"AutoStream", ""}, // the better of the next two
@@ -190,7 +185,7 @@ std::vector<Finding> judge_streams(const TrialResults &results) {
 Reproduction fast_streams() {
     Reproduction each = {
         "fast19-fig2",
-        FAST,
+        FAST19,
         "Fig. 2 (number of streams)",
         "RocksDB: native LSM generator, table by level; drive preset pm963 at 1/256",
         {},
@@ -271,7 +266,7 @@ Reproduction fast_lifetimes() {
     Work work = fast_works().back();
     std::string drive = fast_drive();
     return {"fast19-fig11",
-            FAST,
+            FAST19,
             "Fig. 11 (lifetimes per stream)",
             "LSM and builds together; lifetimes in host bytes, of data that died",
             {{"PCStream", work.workload, work.options, "policy=pcstream,gc=twin," + drive},
@@ -281,47 +276,18 @@ Reproduction fast_lifetimes() {
 
 // ---- Fig. 12: internal streams ----
 
-const Scheme FAST_SCHEMES[] = {{"Baseline", "policy=none"},
-                               {"AutoStream", "policy=autostream-mq"},
-                               {"PCStream", "policy=pcstream"},
-                               {"Manual", "policy=manual"}};
-const double FAST_CUTS[] = {25, 22, 17, 12};
-
 std::vector<Finding> judge_internal(const TrialResults &results) {
-    std::vector<Finding> found;
-    double cut_before = 1e9, mean_plain[4] = {}, mean_with[4] = {};
-    const std::vector<Work> works = fast_works();
-    auto count = static_cast<double>(works.size());
-    for (size_t i = 0; i < std::size(FAST_SCHEMES); i++) {
-        double cut = 0;
-        for (const Work &work : works) {
-            std::string name = work.name + " " + FAST_SCHEMES[i].name;
-            double plain = results.waf(name), with = results.waf(name + "+int");
-            cut += 100 * (1 - with / plain) / count;
-            mean_plain[i] += plain / count;
-            mean_with[i] += with / count;
-            found.push_back(finding(name + ", WAF", plain, NO_VALUE, REPORTED, true));
-            if (plain > 1.2)
-                found.push_back(finding(name + ", cut in %", 100 * (1 - with / plain), NO_VALUE,
-                                        "above 3", with < 0.97 * plain));
-        }
-        found.push_back(finding(std::string(FAST_SCHEMES[i].name) + ", mean cut in %", cut,
-                                FAST_CUTS[i], i ? "<= scheme before" : "the largest",
-                                cut <= cut_before));
-        cut_before = cut;
-    }
-    double best_plain = std::min(mean_plain[2], mean_plain[3]);
-    for (size_t i = 0; i < 2; i++)
-        found.push_back(finding(std::string(FAST_SCHEMES[i].name) + "+int, mean WAF", mean_with[i],
-                                NO_VALUE, "> PCStream*, Manual", mean_with[i] > best_plain));
-    return found;
+    std::vector<std::string> names;
+    for (const Work &work : fast_works())
+        names.push_back(work.name);
+    return judge_internal_streams(names, results);
 }
 
 Reproduction fast_internal() {
-    Reproduction each = {"fast19-fig12", FAST, "Fig. 12 (internal streams on four schemes)",
-                         FAST_SETTING,   {},   judge_internal};
+    Reproduction each = {"fast19-fig12", FAST19, "Fig. 12 (internal streams on four schemes)",
+                         FAST_SETTING,   {},     judge_internal};
     for (const Work &work : fast_works())
-        for (const Scheme &scheme : FAST_SCHEMES)
+        for (const Scheme &scheme : FAST19_SCHEMES)
             for (const char *gc : {"same", "twin"}) {
                 bool manual = scheme.pipeline == std::string("policy=manual");
                 each.trials.push_back({work.name + " " + scheme.name + (gc[0] == 't' ? "+int" : ""),
@@ -334,16 +300,6 @@ Reproduction fast_internal() {
 }
 
 // ---- Fig. 13: table size; re-clusterings ----
-
-double unknown_percent(const RunResult &run) {
-    double all = 0, unknown = 0;
-    for (const StreamTally &stream : run.streams) {
-        all += static_cast<double>(stream.written_bytes);
-        if (stream.stream == 0)
-            unknown = static_cast<double>(stream.written_bytes);
-    }
-    return 100 * unknown / std::max(1.0, all);
-}
 
 std::vector<Finding> judge_table(const TrialResults &results) {
     double none = unknown_percent(results.at("none")), small = unknown_percent(results.at("small")),
@@ -364,7 +320,7 @@ Reproduction fast_table() {
     const std::string drive = drive_for(SIZE_MIB, FAST_DRIVE);
     return {
         "fast19-fig13",
-        FAST,
+        FAST19,
         "Fig. 13 (table size, short-lived processes)",
         "builds with 256 call paths for assembly; no table: signatures salted by process; small: "
         "128 rows, half of the paths (the paper's 4 KB for its > 341 paths); full: 8192 rows",
@@ -377,7 +333,7 @@ Reproduction fast_table() {
 Reproduction fast_reclusterings() {
     Work work = fast_works().back();
     return {"fast19-reclustering",
-            FAST,
+            FAST19,
             "section 6: re-clusterings per run",
             "LSM and builds together (Mixed 1)",
             {{"PCStream", work.workload, work.options, "policy=pcstream,gc=twin," + fast_drive()}},
@@ -388,6 +344,53 @@ Reproduction fast_reclusterings() {
 }
 
 } // namespace
+
+const std::vector<Scheme> FAST19_SCHEMES = {{"Baseline", "policy=none"},
+                                            {"AutoStream", "policy=autostream-mq"},
+                                            {"PCStream", "policy=pcstream"},
+                                            {"Manual", "policy=manual"}};
+
+std::vector<Finding> judge_internal_streams(const std::vector<std::string> &works,
+                                            const TrialResults &results) {
+    static const double cuts[] = {25, 22, 17, 12};
+    std::vector<Finding> found;
+    double cut_before = 1e9, mean_plain[4] = {}, mean_with[4] = {};
+    auto count = static_cast<double>(works.size());
+    for (size_t i = 0; i < FAST19_SCHEMES.size(); i++) {
+        const std::string scheme = FAST19_SCHEMES[i].name;
+        double cut = 0;
+        for (const std::string &work : works) {
+            std::string name = work + " " + scheme;
+            double plain = results.waf(name), with = results.waf(name + "+int");
+            cut += 100 * (1 - with / plain) / count;
+            mean_plain[i] += plain / count;
+            mean_with[i] += with / count;
+            found.push_back(finding(name + ", WAF", plain, NO_VALUE, REPORTED, true));
+            if (plain > 1.2)
+                found.push_back(finding(name + ", cut in %", 100 * (1 - with / plain), NO_VALUE,
+                                        "above 3", with < 0.97 * plain));
+        }
+        found.push_back(finding(scheme + ", mean cut in %", cut, cuts[i],
+                                i ? "<= scheme before" : "the largest", cut <= cut_before));
+        cut_before = cut;
+    }
+    double best_plain = std::min(mean_plain[2], mean_plain[3]);
+    for (size_t i = 0; i < 2; i++)
+        found.push_back(finding(std::string(FAST19_SCHEMES[i].name) + "+int, mean WAF",
+                                mean_with[i], NO_VALUE, "> PCStream*, Manual",
+                                mean_with[i] > best_plain));
+    return found;
+}
+
+double unknown_percent(const RunResult &run) {
+    double all = 0, unknown = 0;
+    for (const StreamTally &stream : run.streams) {
+        all += static_cast<double>(stream.written_bytes);
+        if (stream.stream == 0)
+            unknown = static_cast<double>(stream.written_bytes);
+    }
+    return 100 * unknown / std::max(1.0, all);
+}
 
 std::vector<Reproduction> reproductions_of_pcstream() {
     return {hotstorage_table(), hotstorage_internal(), fast_streams(),      fast_lifetimes(),

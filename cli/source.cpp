@@ -91,6 +91,72 @@ class TraceSource : public EventSource {
     trib_trace_item item_ = {};
 };
 
+// Two of our traces at once: the one that is less far by its bytes goes on. What the second says of
+// its program besides events is left out; its files, tenants and threads get numbers of their own.
+class PairSource : public EventSource {
+  public:
+    PairSource(const SourceSpec &first, const SourceSpec &second)
+        : sides_{Side(first), Side(second)} {
+    }
+    bool next() override {
+        do {
+            side_ = sides_[0].is_behind(sides_[1]) ? 0 : 1;
+            if (sides_[side_].has_ended)
+                return false;
+            sides_[side_].has_ended = !sides_[side_].source.next();
+        } while (sides_[side_].has_ended || is_left_out(sides_[side_].source.item()));
+        item_ = sides_[side_].source.item();
+        if (item_.kind == TRIB_TRACE_EVENT)
+            join(item_.event);
+        return true;
+    }
+    const trib_trace_item &item() const override {
+        return item_;
+    }
+    uint64_t position_bytes() const override {
+        return sides_[0].source.position_bytes() + sides_[1].source.position_bytes();
+    }
+    uint64_t size_bytes() const override {
+        return sides_[0].source.size_bytes() + sides_[1].source.size_bytes();
+    }
+    bool was_truncated() const override {
+        return sides_[0].source.was_truncated() || sides_[1].source.was_truncated();
+    }
+
+  private:
+    struct Side {
+        explicit Side(const SourceSpec &spec) : source(spec) {
+        }
+        double share() const {
+            return static_cast<double>(source.position_bytes()) /
+                   static_cast<double>(source.size_bytes());
+        }
+        bool is_behind(const Side &other) const {
+            return !has_ended && (other.has_ended || share() <= other.share());
+        }
+        TraceSource source;
+        bool has_ended = false;
+    };
+    bool is_left_out(const trib_trace_item &item) const {
+        return side_ == 1 && item.kind != TRIB_TRACE_EVENT;
+    }
+    void join(trib_event &event) {
+        if (side_ == 1) {
+            event.file = event.file ? ~event.file : 0;
+            event.who.tenant |= 0x8000;
+            event.thread |= 0x80000000;
+        }
+        event.clock_bytes = clock_bytes_;
+        if (event.kind == TRIB_EVENT_WRITE)
+            clock_bytes_ += event.length_bytes;
+    }
+
+    Side sides_[2];
+    unsigned side_ = 0;
+    uint64_t clock_bytes_ = 0;
+    trib_trace_item item_ = {};
+};
+
 class WorkloadSource : public EventSource {
   public:
     // who: that gave the options, for people.
@@ -167,6 +233,11 @@ std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
         options.merge(experiment.import_options);
         options.merge(given.import_options);
         spec.import_options = options.text();
+        if (!experiment.beside.empty()) {
+            SourceSpec beside = spec;
+            beside.path = experiment.beside;
+            return std::make_unique<PairSource>(spec, beside);
+        }
     }
     if (spec.format == "workload")
         return std::make_unique<WorkloadSource>("workload " + spec.path, spec.path,

@@ -240,3 +240,28 @@ TEST_CASE("who is a tenant, and of what level a table is, may be read differentl
     check_refusal(trib({"replay", "--trace", trace, "--policy", "none", "--import", "volume=1"}),
                   2);
 }
+
+TEST_CASE("two traces are replayed side by side, each with files of its own") {
+    Folder folder;
+    for (const char *name : {"a", "b"}) {
+        TraceWriter writer(folder.file(name));
+        for (uint64_t i = 0; i < 10; i++) {
+            trib_event event = {};
+            event.file = 1 + i;
+            event.clock_bytes = i * 65536;
+            event.length_bytes = 65536;
+            event.who.signature = name[0];
+            event.who.level = TRIB_LEVEL_UNKNOWN;
+            event.stream = TRIB_STREAM_UNDECIDED;
+            event.kind = TRIB_EVENT_WRITE;
+            writer.event(event);
+        }
+    }
+    const std::string drive = "[drive]\ncapacity = 64M\nsuperblock = 256K\nstreams = 2\n";
+    write_text(folder.file("both.ini"), "[trace]\nfile = a\nbeside = b\n" + drive);
+    const Json both = replay(folder.file("both.ini"));
+    CHECK(both["streams"][0]["live_bytes"] == 20 * 65536);
+    CHECK(both["signatures"].size() == 2);
+    write_text(folder.file("wrong.ini"), "[trace]\nfile = a\nbeside = c\n" + drive);
+    check_refusal(trib({"replay", "--trace", folder.file("wrong.ini"), "--policy", "none"}), 1);
+}

@@ -53,8 +53,8 @@ Judged judge_rivals(const TrialResults &results, const Recording &recording,
     auto waf = [&](const char *scheme) { return results.waf(name + " " + scheme); };
     auto iops = [&](const char *scheme) { return results.at(name + " " + scheme).iops; };
     for (const Scheme &scheme : RIVALS)
-        found.push_back(
-            finding(name + " " + scheme.name + ", WAF", waf(scheme.name), NO_VALUE, REPORTED, true));
+        found.push_back(finding(name + " " + scheme.name + ", WAF", waf(scheme.name), NO_VALUE,
+                                REPORTED, true));
     double automatic = std::min(waf("SFR"), waf("MQ"));
     double cut = 100 * (1 - (waf("PCStream") - 1) / (automatic - 1));
     found.push_back(finding(name + ", AutoStream's WAF-1 cut in %", cut, NO_VALUE,

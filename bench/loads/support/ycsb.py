@@ -85,13 +85,16 @@ class Ycsb:
         say(f"{results_of('load', {})[OPERATIONS_A_SECOND]:.0f} rows a second")
 
     def run(self, results_of, **told):
+        """Prints one line of JSON, and returns it."""
         asked = self.asked
         limit = {"maxexecutiontime": asked.seconds} if asked.seconds else {}
         rate = {"target": asked.rate} if asked.rate else {}
         say(f"running workload {asked.workload}")
         results = results_of("t", {**WORKLOADS[asked.workload], **limit, **rate})
-        print(json.dumps({**told, "workload": asked.workload, "records": asked.records, "operations": asked.operations,
-                          "operations_per_second": results[OPERATIONS_A_SECOND], "seconds": results[RUN_MS] / 1000}), flush=True)
+        told = {**told, "workload": asked.workload, "records": asked.records, "operations": asked.operations,
+                "operations_per_second": results[OPERATIONS_A_SECOND], "seconds": results[RUN_MS] / 1000}
+        print(json.dumps(told), flush=True)
+        return told
 
     def check(self, results_of, **told):
         rows = self.asked.records

@@ -2,8 +2,12 @@
 package io.tributary.bench;
 
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.apache.lucene.analysis.standard.StandardAnalyzer;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.document.Field;
@@ -18,12 +22,17 @@ import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TopDocs;
 import org.apache.lucene.store.FSDirectory;
 
-/** An index of Lucene: a document for each row, replaced as a whole, commits in between as Elasticsearch's flushes. */
+/**
+ * An index of Lucene: a document for each row, replaced as a whole. As in Elasticsearch, what was written is read from memory
+ * until a refresh shows it, and commits come less often than refreshes.
+ */
 public class LuceneStore extends EmbeddedStore {
-    private static final int WRITES_PER_COMMIT = 5000;
+    private static final int WRITES_PER_REFRESH = 1000, REFRESHES_PER_COMMIT = 5;
     private static final AtomicInteger WRITES = new AtomicInteger();
     private static IndexWriter writer;
     private static SearcherManager searchers;
+    private static final ConcurrentHashMap<String, Map<String, String>> UNSEEN = new ConcurrentHashMap<>();
+    private static final ReadWriteLock REFRESH = new ReentrantReadWriteLock();
 
     @Override
     void open(Path folder) throws Exception {
@@ -41,7 +50,9 @@ public class LuceneStore extends EmbeddedStore {
 
     @Override
     Map<String, String> get(String key) throws Exception {
-        searchers.maybeRefreshBlocking(); // what was written is to be read
+        Map<String, String> unseen = UNSEEN.get(key);
+        if (unseen != null)
+            return new HashMap<>(unseen);
         IndexSearcher searcher = searchers.acquire();
         try {
             TopDocs found = searcher.search(new TermQuery(new Term("id", key)), 1);
@@ -58,13 +69,33 @@ public class LuceneStore extends EmbeddedStore {
         Document document = new Document();
         document.add(new StringField("id", key, Field.Store.NO));
         document.add(new StoredField("fields", Rows.bytes(row)));
-        writer.updateDocument(new Term("id", key), document);
-        if (WRITES.incrementAndGet() % WRITES_PER_COMMIT == 0)
+        REFRESH.readLock().lock();
+        try {
+            writer.updateDocument(new Term("id", key), document);
+            UNSEEN.put(key, new HashMap<>(row));
+        } finally {
+            REFRESH.readLock().unlock();
+        }
+        int writes = WRITES.incrementAndGet();
+        if (writes % WRITES_PER_REFRESH == 0)
+            refresh(writes / WRITES_PER_REFRESH % REFRESHES_PER_COMMIT == 0);
+    }
+
+    private static void refresh(boolean commit) throws Exception {
+        REFRESH.writeLock().lock();
+        try {
+            searchers.maybeRefreshBlocking();
+            UNSEEN.clear();
+        } finally {
+            REFRESH.writeLock().unlock();
+        }
+        if (commit)
             writer.commit();
     }
 
     @Override
     void remove(String key) throws Exception {
         writer.deleteDocuments(new Term("id", key));
+        refresh(false);
     }
 }

@@ -252,10 +252,10 @@ static uint8_t best_prophet(const struct trib_contexts *c, uint32_t node) {
     uint8_t best = TRIB_BY_CONTEXT;
     double least = fmin(OF_THE_PATH * variance_left(n, TRIB_BY_PATH),
                         OF_THE_CONTEXT * variance_left(n, TRIB_BY_CONTEXT));
-    for (uint8_t p = TRIB_BY_BLOCK; p < TRIB_PROPHETS; p++)
+    for (int p = TRIB_BY_BLOCK; p < TRIB_PROPHETS; p++)
         if (is_allowed(c, p) && variance_left(n, p) < least) {
             least = variance_left(n, p);
-            best = p;
+            best = (uint8_t)p;
         }
     return best;
 }

@@ -189,7 +189,7 @@ int flash_victims_open(struct trib_flash *f) {
         f->closed_place = calloc(f->superblocks, sizeof *f->closed_place);
         if (!f->closed_list || !f->closed_place)
             return -ENOMEM;
-        f->memory_bytes += 2 * f->superblocks * sizeof *f->closed_list;
+        f->memory_bytes += sizeof *f->closed_list * 2 * f->superblocks;
     }
     if (victim == TRIB_VICTIM_SPARE_QUOTA) {
         f->quota = calloc(1, sizeof *f->quota + f->classes * sizeof *f->quota->groups);

@@ -50,7 +50,8 @@ std::string experiment_folder() {
         if (fs::is_directory(candidate, error))
             return candidate.string();
     throw Failure(EXIT_RUNTIME,
-                  "no experiments beside this program; name files or folders with --workloads");
+                  "no experiments beside this program; cmake --install puts them there, and compare "
+                  "--matrix takes others with --workloads");
 }
 
 std::vector<std::string> experiment_files(const std::vector<std::string> &given) {

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <tributary/pipeline.h>
 
 #include "raw.h"
 #include "sink.h"
@@ -20,6 +23,7 @@ struct mapping {
     uintptr_t start, end; /* 0, 0: free */
     uint64_t offset_bytes; /* of start, in the file */
     struct trib_mapped mapped;
+    int fd; /* at the mmap */
 };
 
 static struct mapping mappings[MAPPINGS];
@@ -94,9 +98,20 @@ static void find_dirty(struct dirty_pages *pages, uint64_t start, uint64_t end) 
     find_dirty(pages, middle, end);
 }
 
+/* A pause forgets descriptors, and nothing but mmap has used this one. -1: none. */
+static int descriptor_of(const struct mapping *mapping) {
+    int fd = trib_descriptor_of(mapping->mapped.file);
+    struct stat stat;
+
+    if (fd >= 0)
+        return fd;
+    bool is_same = fstat(mapping->fd, &stat) == 0 && trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
+    return is_same ? mapping->fd : -1;
+}
+
 /* [from, to) of the memory, inside the mapping. */
 static void tell_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t to) {
-    struct dirty_pages pages = {.mapped = &mapping->mapped, .fd = trib_descriptor_of(mapping->mapped.file)};
+    struct dirty_pages pages = {.mapped = &mapping->mapped, .fd = descriptor_of(mapping)};
     uint64_t offset = mapping->offset_bytes + (from - mapping->start);
 
     find_dirty(&pages, offset, offset + (to - from));
@@ -109,7 +124,8 @@ void trib_mapping_add(struct trib_descriptor *known, void *start, size_t length_
                       uint64_t signature) {
     struct mapping mapping = {.start = (uintptr_t)start,
                               .end = (uintptr_t)start + length_bytes,
-                              .offset_bytes = offset_bytes};
+                              .offset_bytes = offset_bytes,
+                              .fd = known->fd};
 
     if (known->in_memory)
         return;

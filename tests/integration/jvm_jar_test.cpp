@@ -36,8 +36,12 @@ std::vector<std::string> tagged(std::vector<std::string> command, const Folder &
 const char *const kSeen = "active true frames on paths 1 covered true written true\n";
 
 // Three paths that differ by the tag alone. Returns the signature of the tagged one.
-uint64_t check_tags(const std::string &path) {
+uint64_t check_tags(const std::string &path, const Folder &data) {
     const JavaTrace trace(path);
+    if (!is_in_memory(data)) {
+        CHECK(trace.bytes("mapped") >= 4096);
+        CHECK(trace.bytes("mapped") < 64 * 4096); // not all that is mapped, also after a pause
+    }
     const JavaPath plain = trace.path("plain"), orders = trace.path("orders"), deep = trace.path("deep");
     CHECK(plain.frames.front() == "org.example.Tagged.write");
     CHECK(orders.frames.front() == "#orders");
@@ -69,18 +73,18 @@ TEST_CASE("tags are frames of the path, the same by every way in and on every JD
             const Outcome outcome = run(tagged(java(home), data, {agent("trace=" + trace), flag}));
             INFO(outcome.err);
             CHECK((outcome.code == 0 && outcome.out == kSeen && outcome.err.empty()));
-            signatures.insert(check_tags(trace));
+            signatures.insert(check_tags(trace, data));
         }
         const Outcome preloaded = run(tagged(java(home, trace), data));
         INFO(preloaded.err); // from JDK 24 on the JVM warns of System.load
         CHECK((preloaded.code == 0 && preloaded.out == kSeen));
-        signatures.insert(check_tags(trace));
+        signatures.insert(check_tags(trace, data));
         Folder fresh;
         const Outcome attached = run_beside(tagged(java(home), fresh, {"-XX:+EnableDynamicAgentLoading"}, "60"), fresh.file("ready"),
                                             "load 'trace=" + trace + "'");
         INFO(attached.out << attached.err);
         CHECK((attached.code == 0 && attached.out == kSeen));
-        signatures.insert(check_tags(trace));
+        signatures.insert(check_tags(trace, fresh));
     }
     CHECK(signatures.size() == 1);
 }

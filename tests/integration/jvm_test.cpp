@@ -10,8 +10,6 @@ TEST_CASE("the JVM door") {
 
 #include <filesystem>
 
-#include <sys/vfs.h>
-
 #include "support/jvm.hpp"
 
 namespace {
@@ -58,12 +56,6 @@ struct Run {
         CHECK(read_file(data.file("mapped")).at(15 * 4096) == 1);
     }
 };
-
-// Memory file systems have no pages to write back.
-bool is_in_memory(const Folder &folder) {
-    struct statfs system;
-    return statfs(folder.file("").c_str(), &system) == 0 && system.f_type == 0x01021994;
-}
 
 } // namespace
 

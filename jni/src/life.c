@@ -182,10 +182,11 @@ int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *op
     return 0;
 }
 
-/* Asked of the program: linked symbolically, this library would find itself first. */
+/* Asked of the program: linked symbolically, this library would find itself first. By a call that no sanitizer's runtime,
+ * which comes before, intercepts. */
 static bool is_first_interposer(void) {
     Dl_info mine, theirs;
-    void *program = dlopen(NULL, RTLD_LAZY), *found = program ? dlsym(program, "pwrite64") : NULL;
+    void *program = dlopen(NULL, RTLD_LAZY), *found = program ? dlsym(program, "copy_file_range") : NULL;
 
     return found && dladdr((void *)is_first_interposer, &mine) && dladdr(found, &theirs) &&
            mine.dli_fbase == theirs.dli_fbase;

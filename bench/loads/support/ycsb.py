@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """YCSB as the client of a Java store: its own artifacts and the store's through Maven, bindings of ours compiled, results read."""
-import glob
 import json
 import os
 import re
-import shutil
 import subprocess
 
-from command import Failure, last_lines, need, run, say
+from command import Failure, last_lines, say
+from java import Classes, add_options as add_java_options, java_of
 
 SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "ycsb_stores")
 WORKLOADS = {"a": {"readproportion": 0.5, "updateproportion": 0.5},
@@ -18,9 +17,7 @@ OPERATIONS_A_SECOND, RUN_MS = "OVERALL], Throughput(ops/sec)", "OVERALL], RunTim
 
 
 def add_options(parser):
-    parser.add_argument("--java", default=os.environ.get("JAVA_HOME"), help="home of the JDK (default: JAVA_HOME, else the system's)")
-    parser.add_argument("--agent", metavar="LIB[=OPTIONS]", help="the JVM agent")
-    parser.add_argument("--jvm", action="append", default=[], metavar="FLAG", help="one more flag of the store's JVM")
+    add_java_options(parser, "store")
     parser.add_argument("--records", type=int, default=100000, help="(default: %(default)s)")
     parser.add_argument("--operations", type=int, default=200000, help="run: (default: %(default)s)")
     parser.add_argument("--seconds", type=int, help="run: end after so many, even if operations are left")
@@ -36,30 +33,13 @@ def check_options(parser, asked):
         parser.error("--records, --operations and --threads want numbers above 0")
 
 
-def java_of(asked):
-    return os.path.join(asked.java, "bin", "java") if asked.java else need("java", "openjdk-17-jdk-headless")
-
-
 class Ycsb:
     def __init__(self, asked, pom, folder, bindings):
-        self.asked, self.pom, self.folder, self.bindings = asked, pom, folder, bindings
-        self.java, self.library = java_of(asked), os.path.join(folder, "lib")
-        self.classes = os.path.join(folder, "classes")
+        self.asked, self.java = asked, java_of(asked)
+        self.classes = Classes(self.java, pom, folder, [os.path.join(SOURCES, name) for name in bindings])
 
     def fetch(self, what, *definitions):
-        log = os.path.join(self.folder, "fetch.log")
-        if not os.path.isdir(self.library):
-            say(f"fetching {what} and YCSB")
-            shutil.rmtree(self.library + ".new", ignore_errors=True)
-            run([need("mvn", "maven"), "-q", "-B", "-f", self.pom, "dependency:copy-dependencies",
-                 f"-DoutputDirectory={self.library}.new", *definitions], log)
-            os.rename(self.library + ".new", self.library)
-        sources = [os.path.join(SOURCES, name) for name in self.bindings]
-        compiled = glob.glob(os.path.join(self.classes, "**", "*.class"), recursive=True)
-        if not compiled or min(map(os.path.getmtime, compiled)) < max(map(os.path.getmtime, sources)):
-            shutil.rmtree(self.classes, ignore_errors=True)
-            run([os.path.join(os.path.dirname(os.path.realpath(self.java)), "javac"), "-nowarn", "-cp", f"{self.library}/*", "-d",
-                 self.classes, *sources], log)
+        self.classes.fetch(f"{what} and YCSB", *definitions)
 
     def results(self, mode, store, flags, log, properties):
         """Of one run of the client, by name; `flags` are its JVM's."""
@@ -69,9 +49,9 @@ class Ycsb:
                   "readallfields": "true", **properties, **dict(pair.split("=", 1) for pair in asked.property)}
         words = [word for key, value in common.items() for word in ("-p", f"{key}={value}")]
         with open(log, "wb") as file:
-            done = subprocess.run([self.java, *flags, "-cp", f"{self.classes}:{self.library}/*", "site.ycsb.Client", f"-{mode}", "-db",
-                                   f"io.tributary.bench.{store}", "-threads", str(asked.threads), *words], stdin=subprocess.DEVNULL,
-                                  stdout=file, stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run([self.java, *flags, "-cp", self.classes.path, "site.ycsb.Client", f"-{mode}", "-db",
+                                   f"io.tributary.bench.{store}", "-threads", str(asked.threads), *words],
+                                  stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False)
         with open(log, encoding="utf-8", errors="replace") as file:
             text = file.read()
         results = {name: float(value) for name, value in re.findall(r"^\[([\w-]+\], [^,]+), ([\d.]+)$", text, re.M)}

@@ -84,6 +84,13 @@ def process_gone(pid):
     return not os.path.exists(f"/proc/{pid}")
 
 
+def processor_s(pid):
+    """What a process has used of the processors so far, in user and in kernel mode."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_until(condition, seconds, pause_s=0.1):
     end = time.monotonic() + seconds
     while not condition():
@@ -187,6 +194,9 @@ class Server:
     def own_processes(self, pid):
         return [pid]
 
+    def processor_s(self):
+        return sum(map(processor_s, self.own_processes(self.running())))
+
     def load(self):
         self.must_run()
         self.fresh_database(self.asked.bench)
@@ -194,7 +204,9 @@ class Server:
 
     def run(self):
         self.must_run()
+        before_s = self.processor_s()
         result = self.sysbench.run(self.sysbench_options(self.asked.bench))
+        result["server_processor_s"] = round(self.processor_s() - before_s, 2)
         print(json.dumps({"load": self.name, "version": self.version, "bench": self.asked.bench, "scale": self.asked.scale,
                           "seed": self.asked.seed, "preload": self.asked.preload, **result}), flush=True)
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- TPC-C for sysbench 1.0: the nine tables and five transactions of the specification (revision 5.11), its mix, its
--- NURand and its 1 % of rolled back orders; no terminals' think time. Indexes stand in for the foreign keys that need them.
+-- NURand and its 1 % of rolled back orders; no terminals' think time. Indexes stand in for the foreign keys that need
+-- them.
 --   sysbench tpcc.lua --warehouses=4 [connection] create|fill|index|run      in this order; fill and run take --threads
 -- --divide=N makes a warehouse N times smaller: customers, orders and items.
 
@@ -67,31 +68,37 @@ end
 
 -- ---- tables
 
-local ADDRESS = [[%s_street_1 VARCHAR(20), %s_street_2 VARCHAR(20), %s_city VARCHAR(20), %s_state CHAR(2), %s_zip CHAR(9)]]
+local ADDRESS = [[%s_street_1 VARCHAR(20), %s_street_2 VARCHAR(20), %s_city VARCHAR(20), %s_state CHAR(2),
+    %s_zip CHAR(9)]]
 
 local TABLES = {
     [[warehouse (w_id SMALLINT NOT NULL, w_name VARCHAR(10), ]] .. ADDRESS:gsub("%%s", "w") .. [[,
         w_tax DECIMAL(4,4), w_ytd DECIMAL(12,2), PRIMARY KEY (w_id))]],
-    [[district (d_id SMALLINT NOT NULL, d_w_id SMALLINT NOT NULL, d_name VARCHAR(10), ]] .. ADDRESS:gsub("%%s", "d") .. [[,
+    [[district (d_id SMALLINT NOT NULL, d_w_id SMALLINT NOT NULL,
+        d_name VARCHAR(10), ]] .. ADDRESS:gsub("%%s", "d") .. [[,
         d_tax DECIMAL(4,4), d_ytd DECIMAL(12,2), d_next_o_id INT, PRIMARY KEY (d_w_id, d_id))]],
-    [[customer (c_id INT NOT NULL, c_d_id SMALLINT NOT NULL, c_w_id SMALLINT NOT NULL, c_first VARCHAR(16), c_middle CHAR(2),
-        c_last VARCHAR(16), ]] .. ADDRESS:gsub("%%s", "c") .. [[, c_phone CHAR(16), c_since TIMESTAMP NULL, c_credit CHAR(2),
-        c_credit_lim DECIMAL(12,2), c_discount DECIMAL(4,4), c_balance DECIMAL(12,2), c_ytd_payment DECIMAL(12,2),
-        c_payment_cnt SMALLINT, c_delivery_cnt SMALLINT, c_data VARCHAR(500), PRIMARY KEY (c_w_id, c_d_id, c_id))]],
-    [[history (h_c_id INT, h_c_d_id SMALLINT, h_c_w_id SMALLINT, h_d_id SMALLINT, h_w_id SMALLINT, h_date TIMESTAMP NULL,
-        h_amount DECIMAL(6,2), h_data VARCHAR(24))]],
+    [[customer (c_id INT NOT NULL, c_d_id SMALLINT NOT NULL, c_w_id SMALLINT NOT NULL, c_first VARCHAR(16),
+        c_middle CHAR(2), c_last VARCHAR(16), ]] .. ADDRESS:gsub("%%s", "c") .. [[, c_phone CHAR(16),
+        c_since TIMESTAMP NULL, c_credit CHAR(2), c_credit_lim DECIMAL(12,2), c_discount DECIMAL(4,4),
+        c_balance DECIMAL(12,2), c_ytd_payment DECIMAL(12,2), c_payment_cnt SMALLINT, c_delivery_cnt SMALLINT,
+        c_data VARCHAR(500), PRIMARY KEY (c_w_id, c_d_id, c_id))]],
+    [[history (h_c_id INT, h_c_d_id SMALLINT, h_c_w_id SMALLINT, h_d_id SMALLINT, h_w_id SMALLINT,
+        h_date TIMESTAMP NULL, h_amount DECIMAL(6,2), h_data VARCHAR(24))]],
     [[new_order (no_o_id INT NOT NULL, no_d_id SMALLINT NOT NULL, no_w_id SMALLINT NOT NULL,
         PRIMARY KEY (no_w_id, no_d_id, no_o_id))]],
-    [[orders (o_id INT NOT NULL, o_d_id SMALLINT NOT NULL, o_w_id SMALLINT NOT NULL, o_c_id INT, o_entry_d TIMESTAMP NULL,
-        o_carrier_id SMALLINT, o_ol_cnt SMALLINT, o_all_local SMALLINT, PRIMARY KEY (o_w_id, o_d_id, o_id))]],
-    [[order_line (ol_o_id INT NOT NULL, ol_d_id SMALLINT NOT NULL, ol_w_id SMALLINT NOT NULL, ol_number SMALLINT NOT NULL,
-        ol_i_id INT, ol_supply_w_id SMALLINT, ol_delivery_d TIMESTAMP NULL, ol_quantity SMALLINT, ol_amount DECIMAL(6,2),
-        ol_dist_info CHAR(24), PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number))]],
-    [[item (i_id INT NOT NULL, i_im_id INT, i_name VARCHAR(24), i_price DECIMAL(5,2), i_data VARCHAR(50), PRIMARY KEY (i_id))]],
+    [[orders (o_id INT NOT NULL, o_d_id SMALLINT NOT NULL, o_w_id SMALLINT NOT NULL, o_c_id INT,
+        o_entry_d TIMESTAMP NULL, o_carrier_id SMALLINT, o_ol_cnt SMALLINT, o_all_local SMALLINT,
+        PRIMARY KEY (o_w_id, o_d_id, o_id))]],
+    [[order_line (ol_o_id INT NOT NULL, ol_d_id SMALLINT NOT NULL, ol_w_id SMALLINT NOT NULL,
+        ol_number SMALLINT NOT NULL, ol_i_id INT, ol_supply_w_id SMALLINT, ol_delivery_d TIMESTAMP NULL,
+        ol_quantity SMALLINT, ol_amount DECIMAL(6,2), ol_dist_info CHAR(24),
+        PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number))]],
+    [[item (i_id INT NOT NULL, i_im_id INT, i_name VARCHAR(24), i_price DECIMAL(5,2), i_data VARCHAR(50),
+        PRIMARY KEY (i_id))]],
     [[stock (s_i_id INT NOT NULL, s_w_id SMALLINT NOT NULL, s_quantity SMALLINT, s_dist_01 CHAR(24), s_dist_02 CHAR(24),
-        s_dist_03 CHAR(24), s_dist_04 CHAR(24), s_dist_05 CHAR(24), s_dist_06 CHAR(24), s_dist_07 CHAR(24), s_dist_08 CHAR(24),
-        s_dist_09 CHAR(24), s_dist_10 CHAR(24), s_ytd DECIMAL(8,0), s_order_cnt SMALLINT, s_remote_cnt SMALLINT,
-        s_data VARCHAR(50), PRIMARY KEY (s_w_id, s_i_id))]],
+        s_dist_03 CHAR(24), s_dist_04 CHAR(24), s_dist_05 CHAR(24), s_dist_06 CHAR(24), s_dist_07 CHAR(24),
+        s_dist_08 CHAR(24), s_dist_09 CHAR(24), s_dist_10 CHAR(24), s_ytd DECIMAL(8,0), s_order_cnt SMALLINT,
+        s_remote_cnt SMALLINT, s_data VARCHAR(50), PRIMARY KEY (s_w_id, s_i_id))]],
 }
 
 local INDEXES = {
@@ -167,15 +174,16 @@ local function fill_orders(w, d)
     end
     bulk("orders", function(row)
         for o = 1, size.customers do
-            row("%d,%d,%d,%d,NOW(),%s,%d,1", o, d, w, customer[o], o <= delivered and uniform(1, 10) or "NULL", lines[o])
+            row("%d,%d,%d,%d,NOW(),%s,%d,1", o, d, w, customer[o], o <= delivered and uniform(1, 10) or "NULL",
+                lines[o])
         end
     end)
     bulk("order_line", function(row)
         for o = 1, size.customers do
             local old = o <= delivered
             for l = 1, lines[o] do
-                row("%d,%d,%d,%d,%d,%d,%s,5,%.2f,'%s'", o, d, w, l, uniform(1, size.items), w, old and "NOW()" or "NULL",
-                    old and 0 or uniform(1, 999999) / 100, filler(24))
+                row("%d,%d,%d,%d,%d,%d,%s,5,%.2f,'%s'", o, d, w, l, uniform(1, size.items), w,
+                    old and "NOW()" or "NULL", old and 0 or uniform(1, 999999) / 100, filler(24))
             end
         end
     end)
@@ -190,7 +198,8 @@ local function fill_warehouse(w)
     end)
     bulk("district", function(row)
         for d = 1, DISTRICTS do
-            row("%d,%d,'%s',%s,%.4f,30000,%d", d, w, filler(6, 10), address(), uniform(0, 2000) / 10000, size.customers + 1)
+            row("%d,%d,'%s',%s,%.4f,30000,%d", d, w, filler(6, 10), address(), uniform(0, 2000) / 10000,
+                size.customers + 1)
         end
     end)
     fill_stock(w)
@@ -247,15 +256,15 @@ end
 local function order_one(w, d, o, number, line)
     local price = row("SELECT i_price FROM item WHERE i_id = %d", line.item)
     if not price then return false end
-    local quantity, info = row("SELECT s_quantity, s_dist_%02d FROM stock WHERE s_i_id = %d AND s_w_id = %d FOR UPDATE", d,
-        line.item, line.supply)
+    local quantity, info = row("SELECT s_quantity, s_dist_%02d FROM stock WHERE s_i_id = %d AND s_w_id = %d FOR UPDATE",
+        d, line.item, line.supply)
     local left = tonumber(quantity) - line.quantity
     if left < 10 then left = left + 91 end
     query([[UPDATE stock SET s_quantity = %d, s_ytd = s_ytd + %d, s_order_cnt = s_order_cnt + 1,
         s_remote_cnt = s_remote_cnt + %d WHERE s_i_id = %d AND s_w_id = %d]], left, line.quantity,
         line.supply ~= w and 1 or 0, line.item, line.supply)
-    query("INSERT INTO order_line VALUES (%d,%d,%d,%d,%d,%d,NULL,%d,%.2f,'%s')", o, d, w, number, line.item, line.supply,
-        line.quantity, line.quantity * tonumber(price), info)
+    query("INSERT INTO order_line VALUES (%d,%d,%d,%d,%d,%d,NULL,%d,%.2f,'%s')", o, d, w, number, line.item,
+        line.supply, line.quantity, line.quantity * tonumber(price), info)
     return true
 end
 
@@ -267,7 +276,8 @@ local function new_order()
     con:query("BEGIN")
     row([[SELECT c_discount, c_last, c_credit, w_tax FROM customer, warehouse
         WHERE w_id = %d AND c_w_id = %d AND c_d_id = %d AND c_id = %d]], w, w, d, c)
-    local o = tonumber((row("SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = %d AND d_id = %d FOR UPDATE", w, d)))
+    local o = tonumber((row("SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = %d AND d_id = %d FOR UPDATE",
+        w, d)))
     query("UPDATE district SET d_next_o_id = %d WHERE d_w_id = %d AND d_id = %d", o + 1, w, d)
     query("INSERT INTO orders VALUES (%d,%d,%d,%d,NOW(),NULL,%d,%d)", o, d, w, c, #lines, local_only)
     query("INSERT INTO new_order VALUES (%d,%d,%d)", o, d, w)
@@ -285,22 +295,24 @@ end
 local function find_customer(w, d)
     if uniform(1, 100) > 60 then return some_customer() end
     local name = some_name()
-    local count = tonumber((row("SELECT COUNT(*) FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_last = '%s'", w, d,
-        name)))
+    local count = tonumber((row("SELECT COUNT(*) FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_last = '%s'", w,
+        d, name)))
     if count == 0 then return nil end
     return tonumber((row([[SELECT c_id FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_last = '%s'
         ORDER BY c_first LIMIT 1 OFFSET %d]], w, d, name, math.floor((count - 1) / 2))))
 end
 
 local function pay(w, d, c, amount, paid_w, paid_d)
-    local credit = row("SELECT c_credit FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d FOR UPDATE", w, d, c)
+    local credit = row("SELECT c_credit FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d FOR UPDATE",
+        w, d, c)
     local data = ""
     if credit == "BC" then
-        data = string.format(", c_data = SUBSTR(CONCAT('%d %d %d %d %d %.2f|', c_data), 1, 500)", c, d, w, paid_d, paid_w,
-            amount)
+        data = string.format(", c_data = SUBSTR(CONCAT('%d %d %d %d %d %.2f|', c_data), 1, 500)", c, d, w, paid_d,
+            paid_w, amount)
     end
     query([[UPDATE customer SET c_balance = c_balance - %.2f, c_ytd_payment = c_ytd_payment + %.2f,
-        c_payment_cnt = c_payment_cnt + 1%s WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]], amount, amount, data, w, d, c)
+        c_payment_cnt = c_payment_cnt + 1%s WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]], amount, amount, data,
+        w, d, c)
 end
 
 local function payment()
@@ -314,8 +326,8 @@ local function payment()
     local d_name = row("SELECT d_name FROM district WHERE d_w_id = %d AND d_id = %d", w, d)
     local c = find_customer(customer_w, customer_d) or some_customer()
     pay(customer_w, customer_d, c, amount, w, d)
-    query("INSERT INTO history VALUES (%d,%d,%d,%d,%d,NOW(),%.2f,'%s    %s')", c, customer_d, customer_w, d, w, amount, w_name,
-        d_name)
+    query("INSERT INTO history VALUES (%d,%d,%d,%d,%d,NOW(),%.2f,'%s    %s')", c, customer_d, customer_w, d, w, amount,
+        w_name, d_name)
     con:query("COMMIT")
 end
 
@@ -323,7 +335,8 @@ local function order_status()
     local w, d = uniform(1, opt.warehouses), uniform(1, DISTRICTS)
     con:query("BEGIN")
     local c = find_customer(w, d) or some_customer()
-    row("SELECT c_balance, c_first, c_middle, c_last FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d", w, d, c)
+    row("SELECT c_balance, c_first, c_middle, c_last FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d",
+        w, d, c)
     local o = row([[SELECT o_id, o_carrier_id, o_entry_d FROM orders WHERE o_w_id = %d AND o_d_id = %d AND o_c_id = %d
         ORDER BY o_id DESC LIMIT 1]], w, d, c)
     if o then
@@ -334,15 +347,16 @@ local function order_status()
 end
 
 local function deliver(w, d, carrier)
-    local oldest = row("SELECT no_o_id FROM new_order WHERE no_w_id = %d AND no_d_id = %d ORDER BY no_o_id LIMIT 1 FOR UPDATE",
-        w, d)
+    local oldest = row([[SELECT no_o_id FROM new_order WHERE no_w_id = %d AND no_d_id = %d
+        ORDER BY no_o_id LIMIT 1 FOR UPDATE]], w, d)
     if not oldest then return end
     local o = tonumber(oldest)
     query("DELETE FROM new_order WHERE no_w_id = %d AND no_d_id = %d AND no_o_id = %d", w, d, o)
     local c = tonumber((row("SELECT o_c_id FROM orders WHERE o_w_id = %d AND o_d_id = %d AND o_id = %d", w, d, o)))
     query("UPDATE orders SET o_carrier_id = %d WHERE o_w_id = %d AND o_d_id = %d AND o_id = %d", carrier, w, d, o)
     query("UPDATE order_line SET ol_delivery_d = NOW() WHERE ol_w_id = %d AND ol_d_id = %d AND ol_o_id = %d", w, d, o)
-    local total = row("SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = %d AND ol_d_id = %d AND ol_o_id = %d", w, d, o)
+    local total = row("SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = %d AND ol_d_id = %d AND ol_o_id = %d",
+        w, d, o)
     query([[UPDATE customer SET c_balance = c_balance + %s, c_delivery_cnt = c_delivery_cnt + 1
         WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]], total, w, d, c)
 end
@@ -359,7 +373,8 @@ local function stock_level()
     con:query("BEGIN")
     local o = tonumber((row("SELECT d_next_o_id FROM district WHERE d_w_id = %d AND d_id = %d", w, d)))
     query([[SELECT COUNT(DISTINCT s_i_id) FROM order_line, stock WHERE ol_w_id = %d AND ol_d_id = %d AND ol_o_id < %d
-        AND ol_o_id >= %d AND s_w_id = %d AND s_i_id = ol_i_id AND s_quantity < %d]], w, d, o, o - 20, w, uniform(10, 20))
+        AND ol_o_id >= %d AND s_w_id = %d AND s_i_id = ol_i_id AND s_quantity < %d]], w, d, o, o - 20, w,
+        uniform(10, 20))
     con:query("COMMIT")
 end
 

@@ -27,7 +27,8 @@ def default_folder():
 def add_folder_options(parser):
     parser.add_argument("--dir", default=default_folder(), type=os.path.abspath,
                         help="programs and sources go below this folder, and data (default: %(default)s)")
-    parser.add_argument("--data", type=os.path.abspath, help="the folder of what the load writes (default: DIR/LOAD/data)")
+    parser.add_argument("--data", type=os.path.abspath,
+                        help="the folder of what the load writes (default: DIR/LOAD/data)")
 
 
 def need(tool, package):
@@ -56,7 +57,8 @@ def run(command, log, **options):
         done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
                               **options)
     if done.returncode != 0:
-        raise Failure(f"{os.path.basename(command[0])} failed ({done.returncode}); the end of {log}:\n{last_lines(log)}")
+        program = os.path.basename(command[0])
+        raise Failure(f"{program} failed ({done.returncode}); the end of {log}:\n{last_lines(log)}")
 
 
 def output_of(command, **options):

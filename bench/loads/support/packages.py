@@ -29,16 +29,17 @@ def archives():
     need("apt-get", "apt")
     mine = codename()
     suites = {mine, f"{mine}-updates", f"{mine}-security"}
-    found = [match.groups() for match in map(RELEASE_FILE.match, output_of(["apt-get", "update", "--print-uris"]).splitlines())
-             if match and match[2] in suites]
+    files = output_of(["apt-get", "update", "--print-uris"]).splitlines()
+    found = [match.groups() for match in map(RELEASE_FILE.match, files) if match and match[2] in suites]
     if mine not in {suite for _, suite in found}:
         raise Failure(f"apt's sources have no archive of {mine}: see /etc/apt/sources.list.d")
     return found
 
 
 class Archive:
-    """One Debian suite, seen through private apt folders. `suite` None: this machine's release, whose installed packages
-    count as there; else another suite, from which a package comes with all that it depends on, its libc too."""
+    """One Debian suite, seen through private apt folders. `suite` None: this machine's release, whose installed
+    packages count as there; else another suite, from which a package comes with all that it depends on, its libc
+    too."""
 
     def __init__(self, folder, suite=None):
         self.foreign = suite is not None

@@ -39,9 +39,12 @@ def parse(server_class, arguments=None):
     parser.add_argument("action", choices=actions, metavar="ACTION", help="see below")
     add_folder_options(parser)
     parser.add_argument("--fresh", action="store_true", help="start: throw the data folder away first")
-    parser.add_argument("--preload", type=os.path.abspath, metavar="LIB", help="start: a library to preload into the server only")
-    parser.add_argument("--env", action="append", default=[], metavar="K=V", help="start: environment of the server only")
-    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="start: one more option of the server")
+    parser.add_argument("--preload", type=os.path.abspath, metavar="LIB",
+                        help="start: a library to preload into the server only")
+    parser.add_argument("--env", action="append", default=[], metavar="K=V",
+                        help="start: environment of the server only")
+    parser.add_argument("--option", action="append", default=[], metavar="K=V",
+                        help="start: one more option of the server")
     parser.add_argument("--pool", default="128M", help="start: the buffer pool (default: %(default)s)")
     if server_class.has_doublewrite:
         parser.add_argument("--doublewrite", choices=("on", "off"), default="on", help="start: (default: %(default)s)")
@@ -207,8 +210,9 @@ class Server:
         before_s = self.processor_s()
         result = self.sysbench.run(self.sysbench_options(self.asked.bench))
         result["server_processor_s"] = round(self.processor_s() - before_s, 2)
-        print(json.dumps({"load": self.name, "version": self.version, "bench": self.asked.bench, "scale": self.asked.scale,
-                          "seed": self.asked.seed, "preload": self.asked.preload, **result}), flush=True)
+        print(json.dumps({"load": self.name, "version": self.version, "bench": self.asked.bench,
+                          "scale": self.asked.scale, "seed": self.asked.seed, "preload": self.asked.preload, **result}),
+              flush=True)
 
     def check(self):
         if not self.running():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thing with and without another, at the same time: each has one half of the processors, and they change halves from pair to
-pair. What else happens to the machine happens to both."""
+"""One thing with and without another, at the same time: each has one half of the processors, and they change halves
+from pair to pair. What else happens to the machine happens to both."""
 import concurrent.futures
 import os
 

@@ -50,7 +50,8 @@ class Sysbench:
 
     def run(self, connection):
         say(f"running {self.asked.bench} for {self.asked.seconds} s")
-        command = self.command("run", [*connection, f"--time={self.asked.seconds}", "--report-interval=10"], self.asked.seed)
+        command = self.command("run", [*connection, f"--time={self.asked.seconds}", "--report-interval=10"],
+                               self.asked.seed)
         client = subprocess.Popen(command, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
         lines = []

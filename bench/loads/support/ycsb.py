@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YCSB as the client of a Java store: its own artifacts and the store's through Maven, bindings of ours compiled, results read."""
+"""YCSB as the client of a Java store: its own artifacts and the store's through Maven, bindings of ours compiled,
+results read."""
 import json
 import os
 import re
@@ -22,8 +23,10 @@ def add_options(parser):
     parser.add_argument("--operations", type=int, default=200000, help="run: (default: %(default)s)")
     parser.add_argument("--seconds", type=int, help="run: end after so many, even if operations are left")
     parser.add_argument("--rate", type=int, help="run: at most so many operations a second")
-    parser.add_argument("--workload", choices=WORKLOADS, default="a", help="YCSB's, or nothing but updates (default: %(default)s)")
-    parser.add_argument("--property", action="append", default=[], metavar="K=V", help="load, run, check: one more of YCSB's")
+    parser.add_argument("--workload", choices=WORKLOADS, default="a",
+                        help="YCSB's, or nothing but updates (default: %(default)s)")
+    parser.add_argument("--property", action="append", default=[], metavar="K=V",
+                        help="load, run, check: one more of YCSB's")
     parser.add_argument("--threads", type=int, default=8, help="of the client (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="taken for the other loads' sake; YCSB has no seed")
 
@@ -44,9 +47,10 @@ class Ycsb:
     def results(self, mode, store, flags, log, properties):
         """Of one run of the client, by name; `flags` are its JVM's."""
         asked = self.asked
-        common = {"workload": "site.ycsb.workloads.CoreWorkload", "recordcount": asked.records, "operationcount": asked.operations,
-                  "requestdistribution": "zipfian", "scanproportion": 0, "insertproportion": 0, "dataintegrity": "true",
-                  "readallfields": "true", **properties, **dict(pair.split("=", 1) for pair in asked.property)}
+        common = {"workload": "site.ycsb.workloads.CoreWorkload", "recordcount": asked.records,
+                  "operationcount": asked.operations, "requestdistribution": "zipfian", "scanproportion": 0,
+                  "insertproportion": 0, "dataintegrity": "true", "readallfields": "true", **properties,
+                  **dict(pair.split("=", 1) for pair in asked.property)}
         words = [word for key, value in common.items() for word in ("-p", f"{key}={value}")]
         with open(log, "wb") as file:
             done = subprocess.run([self.java, *flags, "-cp", self.classes.path, "site.ycsb.Client", f"-{mode}", "-db",
@@ -57,7 +61,8 @@ class Ycsb:
         results = {name: float(value) for name, value in re.findall(r"^\[([\w-]+\], [^,]+), ([\d.]+)$", text, re.M)}
         bad = [name for name in results if "Return=" in name and not name.endswith("Return=OK")]
         if done.returncode != 0 or bad or OPERATIONS_A_SECOND not in results:
-            raise Failure(f"YCSB failed ({done.returncode}{', ' + ', '.join(bad) if bad else ''}); the end of {log}:\n{last_lines(log)}")
+            said = ", ".join([str(done.returncode), *bad])
+            raise Failure(f"YCSB failed ({said}); the end of {log}:\n{last_lines(log)}")
         return results
 
     def load(self, results_of):

@@ -6,7 +6,10 @@ import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Of all rows read, in whatever order: what two runs that must not differ compare. Wanted with the property store.checksum. */
+/**
+ * Of all rows read, in whatever order: what two runs that must not differ compare. Wanted with the property
+ * store.checksum.
+ */
 final class Checksum {
     private final AtomicLong sum = new AtomicLong();
     private final boolean wanted;

@@ -17,8 +17,8 @@ import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
 /**
- * YCSB on one table of one Cassandra node; all threads of the client share a session. Properties: cql.port, cql.table.with,
- * store.checksum.
+ * YCSB on one table of one Cassandra node; all threads of the client share a session. Properties: cql.port,
+ * cql.table.with, store.checksum.
  */
 public class CqlStore extends DB {
     private static final Object LOCK = new Object();
@@ -88,7 +88,8 @@ public class CqlStore extends DB {
     }
 
     @Override
-    public Status scan(String table, String from, int count, Set<String> wanted, Vector<HashMap<String, ByteIterator>> result) {
+    public Status scan(String table, String from, int count, Set<String> wanted,
+                       Vector<HashMap<String, ByteIterator>> result) {
         return Status.NOT_IMPLEMENTED;
     }
 

@@ -125,7 +125,8 @@ public abstract class EmbeddedStore extends DB {
     }
 
     @Override
-    public Status scan(String table, String from, int count, Set<String> wanted, Vector<HashMap<String, ByteIterator>> result) {
+    public Status scan(String table, String from, int count, Set<String> wanted,
+                       Vector<HashMap<String, ByteIterator>> result) {
         return Status.NOT_IMPLEMENTED;
     }
 

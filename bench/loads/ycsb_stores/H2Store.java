@@ -38,7 +38,8 @@ public class H2Store extends EmbeddedStore {
 
     @Override
     Map<String, String> get(String key) throws Exception {
-        try (PreparedStatement select = CONNECTION.get().prepareStatement("SELECT fields FROM usertable WHERE id = ?")) {
+        String by_key = "SELECT fields FROM usertable WHERE id = ?";
+        try (PreparedStatement select = CONNECTION.get().prepareStatement(by_key)) {
             select.setString(1, key);
             try (ResultSet found = select.executeQuery()) {
                 return found.next() ? Rows.row(found.getBytes(1)) : null;
@@ -48,7 +49,8 @@ public class H2Store extends EmbeddedStore {
 
     @Override
     void put(String key, Map<String, String> row) throws Exception {
-        try (PreparedStatement merge = CONNECTION.get().prepareStatement("MERGE INTO usertable KEY (id) VALUES (?, ?)")) {
+        String by_key = "MERGE INTO usertable KEY (id) VALUES (?, ?)";
+        try (PreparedStatement merge = CONNECTION.get().prepareStatement(by_key)) {
             merge.setString(1, key);
             merge.setBytes(2, Rows.bytes(row));
             merge.executeUpdate();

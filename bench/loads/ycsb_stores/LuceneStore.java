@@ -23,8 +23,8 @@ import org.apache.lucene.search.TopDocs;
 import org.apache.lucene.store.FSDirectory;
 
 /**
- * An index of Lucene: a document for each row, replaced as a whole. As in Elasticsearch, what was written is read from memory
- * until a refresh shows it, and commits come less often than refreshes.
+ * An index of Lucene: a document for each row, replaced as a whole. As in Elasticsearch, what was written is read from
+ * memory until a refresh shows it, and commits come less often than refreshes.
  */
 public class LuceneStore extends EmbeddedStore {
     private static final int WRITES_PER_REFRESH = 1000, REFRESHES_PER_COMMIT = 5;

@@ -340,3 +340,22 @@ TEST_CASE("oracle by lifetime: octaves of what is left, from four capacities dow
         REQUIRE(p.place_block(3, row.now, 1, write) == row.stream);
     }
 }
+
+TEST_CASE("oracle with a blur: normal in the octaves of what is left, and the same whenever it is asked") {
+    State state;
+    Policy p("oracle", state, 8, "by=lifetime,blur=1", 1024 * MiB); // 262,144 blocks
+    const uint64_t death = 262144 * 3 / 4;                             // stream 5 holds half a capacity to one
+    trib_placement write{};
+    write.death_block = death;
+    unsigned counts[9] = {};
+    for (uint64_t lba = 0; lba < 10000; lba++) {
+        uint16_t stream = p.place_block(lba, 0, 1, write);
+        counts[stream]++;
+        REQUIRE(p.place_block(lba, 0, 1, write) == stream);
+    }
+    // log2(3/4) = -0.415: the bounds of stream 5 are -0.585 and 0.415 standard deviations away, so 38.2 % are within
+    REQUIRE(std::fabs(counts[5] / 10000.0 - 0.382) < 0.02);
+    REQUIRE(std::fabs(counts[6] / 10000.0 - 0.261) < 0.02);
+    REQUIRE(std::fabs(counts[4] / 10000.0 - 0.223) < 0.02);
+    REQUIRE(counts[8] > 0); // said to live four capacities: 0.8 %
+}

@@ -6,18 +6,22 @@
  *             What dies later than all windows ahead, or never, is the last stream's. Survivors are regrouped in the
  *             same way (gc=class).
  *             by=lifetime groups by octaves of the lifetime that is left instead, from 4 capacities down: the bound
- *             on policies that foretell lifetimes, however well they do it.
+ *             on policies that foretell lifetimes, however well they do it. With blur=S what is left is foretold with an
+ *             error, normal in its logarithm, of S octaves: what a forecast of a given quality is worth.
  * Uses        The future (a replay of known work), block addresses.
  * Constants   Ours. The best of a few windows counts as the bound.
  * Deviations  A bound on what grouping by windows can reach, not a proof of optimality.
- * Cost        place: one division. Memory: 8 bytes per block. */
+ * Cost        place: one division; two logarithms and a cosine with blur. Memory: 8 bytes per block. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "policy/policies.h"
 
 struct settings {
     double window_percent;
+    double blur_octaves;
     int by;
 };
 enum { BY_DEATH, BY_LIFETIME };
@@ -31,6 +35,8 @@ static const struct trib_option_spec options[] = {
      .help = "length of a death-time window, percent of the capacity"},
     {.key = "by", .fallback = "death", .type = TRIB_OPTION_ENUM, .offset = offsetof(struct settings, by),
      .choices = "death|lifetime", .help = "what dies together, or what lives equally long (octaves)"},
+    {.key = "blur", .fallback = "0", .type = TRIB_OPTION_DOUBLE, .offset = offsetof(struct settings, blur_octaves),
+     .minimum = 0, .maximum = 20, .help = "standard deviation of the error with which it foretells, octaves of the time left"},
     TRIB_OPTIONS_END,
 };
 /* clang-format on */
@@ -38,6 +44,7 @@ static const struct trib_option_spec options[] = {
 struct oracle {
     uint64_t *death; /* by logical block: when its present contents die */
     uint64_t blocks, window_blocks;
+    double blur_octaves;
     uint32_t streams, internal_streams;
     int by;
 };
@@ -66,6 +73,7 @@ static int oracle_open(void **self, const struct trib_policy_env *env, struct tr
                               .window_blocks = window ? window : 1,
                               .streams = env->streams,
                               .internal_streams = env->internal_streams,
+                              .blur_octaves = settings.blur_octaves,
                               .by = settings.by};
     *self = oracle;
     return 0;
@@ -77,9 +85,32 @@ static void oracle_close(void *self) {
     free(oracle);
 }
 
+static uint64_t longest(const struct oracle *oracle) {
+    return LIFETIME_LONGEST_CAPACITIES * oracle->blocks;
+}
+
+/* Standard normal, always the same for one life of one block (Box and Muller 1958). */
+static double error_of(uint64_t lba, uint64_t death) {
+    uint64_t pair[2] = {lba, death}, random = trib_hash(pair, sizeof pair);
+    double radius = ((double)(random >> 32) + 1) / 0x1p32, angle = (double)(uint32_t)random / 0x1p32;
+
+    return sqrt(-2 * log(radius)) * cos(2 * M_PI * angle);
+}
+
+/* When these contents are said to die. */
+static uint64_t foretell(const struct oracle *oracle, uint64_t lba, uint64_t death, uint64_t now) {
+    if (oracle->blur_octaves == 0)
+        return death;
+    /* "Never" is what a forecast cannot know: it blurs the longest life that it tells apart. */
+    double left = death != TRIB_NEVER && death >= now ? (double)(death - now) : (double)longest(oracle);
+    double said = left * exp2(oracle->blur_octaves * error_of(lba, death));
+
+    return said < (double)longest(oracle) ? now + (uint64_t)said : TRIB_NEVER;
+}
+
 /* 0..groups-1; the last is for the longest lifetimes, the one before it for half of those, and so on. */
 static uint32_t group_by_lifetime(const struct oracle *oracle, uint64_t left, uint32_t groups) {
-    uint64_t bound = LIFETIME_LONGEST_CAPACITIES * oracle->blocks;
+    uint64_t bound = longest(oracle);
     uint32_t group = groups - 1;
 
     while (group > 0 && left < bound) {
@@ -107,15 +138,15 @@ static uint16_t oracle_place(void *self, const struct trib_placement *write) {
     if (write->lba >= oracle->blocks)
         return 0;
     oracle->death[write->lba] = write->death_block;
-    return oracle->streams ? (uint16_t)(1 + group_of(oracle, write->death_block, write->block_clock,
-                                                     oracle->streams))
-                           : 0;
+    uint64_t now = write->block_clock, said = foretell(oracle, write->lba, write->death_block, now);
+    return oracle->streams ? (uint16_t)(1 + group_of(oracle, said, now, oracle->streams)) : 0;
 }
 
 static uint16_t oracle_relocate(void *self, const struct trib_relocation *page) {
     const struct oracle *oracle = self;
     uint64_t death = page->lba < oracle->blocks ? oracle->death[page->lba] : TRIB_NEVER;
-    return (uint16_t)group_of(oracle, death, page->block_clock, oracle->internal_streams);
+    uint64_t now = page->block_clock;
+    return (uint16_t)group_of(oracle, foretell(oracle, page->lba, death, now), now, oracle->internal_streams);
 }
 
 static uint64_t oracle_memory(void *self) {

@@ -26,4 +26,11 @@ std::vector<Finding> judge_internal_streams(const std::vector<std::string> &work
 // Fig. 13: share of the written bytes that went to S0, in percent.
 double unknown_percent(const RunResult &run);
 
+// Fig. 13; names of trials, which name the findings, too.
+struct TableTrials {
+    std::string none, small, full; // by the table that they have
+};
+
+std::vector<Finding> judge_table_size(const TableTrials &trials, const TrialResults &results);
+
 } // namespace cli

@@ -3,9 +3,7 @@
 #include "reproduce_fast19.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <functional>
 
 namespace cli {
 
@@ -301,20 +299,6 @@ Reproduction fast_internal() {
 
 // ---- Fig. 13: table size; re-clusterings ----
 
-std::vector<Finding> judge_table(const TrialResults &results) {
-    double none = unknown_percent(results.at("none")), small = unknown_percent(results.at("small")),
-           large = unknown_percent(results.at("large"));
-    return {
-        finding("no table, S0 in %", none, 16, "the most", none > small),
-        finding("small table, S0 in %", small, 12, "between", small < none && small > large),
-        finding("full table, S0 in %", large, 9, "the least", large < small),
-        finding("no table, WAF", results.waf("none"), 1.96, "above full table's",
-                results.waf("none") > results.waf("large")),
-        finding("full table, WAF", results.waf("large"), 1.54, "<= small table's (1 %)",
-                results.waf("large") <= 1.01 * results.waf("small")),
-    };
-}
-
 Reproduction fast_table() {
     const std::string work = work_of(SIZE_MIB, TIMES, "variants=256");
     const std::string drive = drive_for(SIZE_MIB, FAST_DRIVE);
@@ -324,10 +308,12 @@ Reproduction fast_table() {
         "Fig. 13 (table size, short-lived processes)",
         "builds with 256 call paths for assembly; no table: signatures salted by process; small: "
         "128 rows, half of the paths (the paper's 4 KB for its > 341 paths); full: 8192 rows",
-        {{"none", "builds", work, "policy=pcstream,gc=twin,salt=tenant," + drive},
-         {"small", "builds", work, "policy=pcstream,gc=twin,attributes=128," + drive},
-         {"large", "builds", work, "policy=pcstream,gc=twin," + drive}},
-        judge_table};
+        {{"no table", "builds", work, "policy=pcstream,gc=twin,salt=tenant," + drive},
+         {"small table", "builds", work, "policy=pcstream,gc=twin,attributes=128," + drive},
+         {"full table", "builds", work, "policy=pcstream,gc=twin," + drive}},
+        [](const TrialResults &results) {
+            return judge_table_size({"no table", "small table", "full table"}, results);
+        }};
 }
 
 Reproduction fast_reclusterings() {
@@ -344,53 +330,6 @@ Reproduction fast_reclusterings() {
 }
 
 } // namespace
-
-const std::vector<Scheme> FAST19_SCHEMES = {{"Baseline", "policy=none"},
-                                            {"AutoStream", "policy=autostream-mq"},
-                                            {"PCStream", "policy=pcstream"},
-                                            {"Manual", "policy=manual"}};
-
-std::vector<Finding> judge_internal_streams(const std::vector<std::string> &works,
-                                            const TrialResults &results) {
-    static const double cuts[] = {25, 22, 17, 12};
-    std::vector<Finding> found;
-    double cut_before = 1e9, mean_plain[4] = {}, mean_with[4] = {};
-    auto count = static_cast<double>(works.size());
-    for (size_t i = 0; i < FAST19_SCHEMES.size(); i++) {
-        const std::string scheme = FAST19_SCHEMES[i].name;
-        double cut = 0;
-        for (const std::string &work : works) {
-            std::string name = work + " " + scheme;
-            double plain = results.waf(name), with = results.waf(name + "+int");
-            cut += 100 * (1 - with / plain) / count;
-            mean_plain[i] += plain / count;
-            mean_with[i] += with / count;
-            found.push_back(finding(name + ", WAF", plain, NO_VALUE, REPORTED, true));
-            if (plain > 1.2)
-                found.push_back(finding(name + ", cut in %", 100 * (1 - with / plain), NO_VALUE,
-                                        "above 3", with < 0.97 * plain));
-        }
-        found.push_back(finding(scheme + ", mean cut in %", cut, cuts[i],
-                                i ? "<= scheme before" : "the largest", cut <= cut_before));
-        cut_before = cut;
-    }
-    double best_plain = std::min(mean_plain[2], mean_plain[3]);
-    for (size_t i = 0; i < 2; i++)
-        found.push_back(finding(std::string(FAST19_SCHEMES[i].name) + "+int, mean WAF",
-                                mean_with[i], NO_VALUE, "> PCStream*, Manual",
-                                mean_with[i] > best_plain));
-    return found;
-}
-
-double unknown_percent(const RunResult &run) {
-    double all = 0, unknown = 0;
-    for (const StreamTally &stream : run.streams) {
-        all += static_cast<double>(stream.written_bytes);
-        if (stream.stream == 0)
-            unknown = static_cast<double>(stream.written_bytes);
-    }
-    return 100 * unknown / std::max(1.0, all);
-}
 
 std::vector<Reproduction> reproductions_of_pcstream() {
     return {hotstorage_table(), hotstorage_internal(), fast_streams(),      fast_lifetimes(),

@@ -138,6 +138,10 @@ void trib_shim_pause(bool pause) {
     trib_sink_pause(pause);
 }
 
+void trib_shim_tell_signature(uint64_t signature) {
+    trib_sink_tell_signature(signature);
+}
+
 bool trib_shim_status(struct trib_status *out) {
     return trib_sink_status(out);
 }

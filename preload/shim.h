@@ -47,6 +47,9 @@ TRIB_EXPORT int trib_shim_start(const char *options, struct trib_error *error);
 /* Tells of nothing, or again: learned state, trace and pipeline stay open. After trib_shim_start. */
 TRIB_EXPORT void trib_shim_pause(bool pause);
 
+/* In a session: writes of other processes may carry this call path, which was captured here. Once per path is enough. */
+TRIB_EXPORT void trib_shim_tell_signature(uint64_t signature);
+
 /* What the pipeline of this process has counted. False: there is none, as in a session. */
 TRIB_EXPORT bool trib_shim_status(struct trib_status *out);
 

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tributary/error.h>
 #include <tributary/signature.h>
@@ -16,6 +17,7 @@
 
 static _Atomic(bool) retired;
 static _Atomic(bool) innodb;
+static _Atomic(pid_t) attached_by;
 
 static void take_over(void) {
     if (__builtin_expect(!atomic_load_explicit(&retired, memory_order_relaxed), 0) &&
@@ -35,7 +37,12 @@ static int attach(const char *engine, size_t page_bytes, size_t frames) {
     atomic_store(&innodb, is_innodb);
     if (is_innodb)
         trib_identify_innodb(true);
-    return trib_note_open(frames, !is_innodb) ? -1 : 0;
+    if (trib_note_open(frames, !is_innodb))
+        return -1;
+    pid_t self = getpid();
+    if (atomic_exchange(&attached_by, self) == self)
+        trib_page_table_clear(trib_note_table());
+    return 0;
 }
 
 /* The wrappers below must own a frame: the call path begins with their caller. */

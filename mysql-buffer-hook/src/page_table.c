@@ -2,6 +2,7 @@
 #include "page_table.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define SPINS_MAX 2000u /* some 50 us: longer than any holder that runs needs */
@@ -32,6 +33,10 @@ void trib_page_table_close(struct trib_page_table *table) {
     if (table->sets)
         munmap(table->sets, table->count * sizeof *table->sets);
     *table = (struct trib_page_table){0};
+}
+
+void trib_page_table_clear(struct trib_page_table *table) {
+    memset(table->sets, 0, table->count * sizeof *table->sets);
 }
 
 /* ---- one set ---- */

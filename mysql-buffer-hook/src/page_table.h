@@ -49,6 +49,9 @@ struct trib_page_note {
 int trib_page_table_open(struct trib_page_table *table, size_t frames, bool shared);
 void trib_page_table_close(struct trib_page_table *table);
 
+/* Forgets all, also the locks of who was killed holding one. Nobody else may use the table meanwhile. */
+void trib_page_table_clear(struct trib_page_table *table);
+
 /* Numbers below 2^32. Never 0 but for (2^32 - 1, 2^32 - 1), which no engine has. */
 static inline uint64_t trib_page_key(uint32_t file, uint32_t page) {
     return ~((uint64_t)file << 32 | page);

@@ -95,6 +95,27 @@ TEST_CASE("in a session, whose recorder preloads the other library, no write is 
     }
 }
 
+TEST_CASE("processes that dirty pages, and another that writes them") {
+    if (TRIB_SANITIZED)
+        return;
+    Folder folder;
+    const std::string trace = folder / "trace";
+    Outcome outcome = run({TRIB_TOOL, "record", "--trace", trace, "--preload", TRIB_MYSQL_LIBRARY, "--",
+                           TRIB_BUFFER_ENGINE, folder / "pages.db", "--processes"});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    auto writes = page_writes(trace);
+    CHECK(writes.size() == kPages);
+    check_fronts(writes);
+    // The writer knows the front ends by number alone; that the trace has their frames is the noters' doing.
+    std::set<uint64_t> known;
+    for (const trib_trace_item &item : read_trace(trace).others)
+        if (item.kind == TRIB_TRACE_SIGNATURE && item.frame_count > 1)
+            known.insert(item.id);
+    for (const trib_event &write : writes)
+        CHECK(known.count(write.who.signature) == 1);
+}
+
 TEST_CASE("loaded into the running program: from then on") {
     if (TRIB_SANITIZED)
         return;

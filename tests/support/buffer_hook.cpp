@@ -2,6 +2,9 @@
 // Stands for the shim where only the write-buffer hook is tested.
 #include "support/buffer_hook.hpp"
 
+void trib_shim_tell_signature(uint64_t) {
+}
+
 uint64_t trib_shim_identify_native(const trib_shim_write *write, trib_context *who) {
     who->signature = trib_test::kNativeSignature;
     return write->length_bytes;

@@ -129,6 +129,20 @@ TEST_CASE("forgetting: a range, a long range, a file") {
     CHECK(t.take(6, 19, &note));
 }
 
+TEST_CASE("clearing forgets all, and who was killed holding a lock") {
+    Table t(1); // one set
+    trib_page_note note{};
+    t.note(1, 1, 7);
+    atomic_store(&t.table.sets[0].lock, 1u);
+    t.note(1, 2, 7);
+    CHECK(atomic_load(&t.table.contended) == 1);
+    trib_page_table_clear(&t.table);
+    CHECK_FALSE(t.take(1, 1, &note));
+    t.note(1, 2, 7);
+    CHECK(t.take(1, 2, &note));
+    CHECK(atomic_load(&t.table.contended) == 1);
+}
+
 TEST_CASE("opening refuses nonsense") {
     trib_page_table table{};
     CHECK(trib_page_table_open(&table, 0, false) == -EINVAL);

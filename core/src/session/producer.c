@@ -311,6 +311,12 @@ bool trib_producer_submit(struct trib_producer *producer, const struct trib_even
     return true;
 }
 
+void trib_producer_tell_signature(struct trib_producer *producer, uint64_t signature) {
+    if (signature && atomic_load_explicit(is_here(producer), memory_order_relaxed) &&
+        !trib_seen(producer->header->seen, signature))
+        send_signature(producer, signature);
+}
+
 void trib_producer_name_file(struct trib_producer *producer, uint64_t file, const char *path) {
     size_t length = strlen(path);
     const char *kept = length > TRIB_TEXT_PATH_BYTES_MAX ? path + length - TRIB_TEXT_PATH_BYTES_MAX : path;

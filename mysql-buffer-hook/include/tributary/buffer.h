@@ -21,9 +21,10 @@
  * library is preloaded; without it every call is one predicted branch. A library loaded into the running program is found
  * by calling trib_buffer_look_again().
  *
- * A call may be made by any thread, and by any process that was forked after attach(); none blocks, allocates (but attach),
- * makes a system call or touches errno. Order: note() while the page is latched for writing, flush() while nobody may change
- * it, the write after that; then the engine's own latch keeps one page's calls apart. `file` and `page` are the engine's own
+ * A call may be made by any thread, and by any process that was forked after attach(): one may note what another flushes.
+ * None blocks, allocates (but attach), touches errno, or makes a system call (but attach, and the first note of a thread
+ * or of a call path). Order: note() while the page is latched for writing, flush() while nobody may change it, the write
+ * after that; then the engine's own latch keeps one page's calls apart. `file` and `page` are the engine's own
  * numbers, e.g. (space id, page number) or (relation << 4 | fork, block); `file` below 2^32, `page` below 2^32. */
 #ifndef TRIBUTARY_BUFFER_H
 #define TRIBUTARY_BUFFER_H
@@ -85,7 +86,8 @@ static inline void trib_buffer_look_again(void) {
 
 /* At start, before any fork: the size of a page and the number of frames in the pool. "innodb" says that the pages carry
  * InnoDB's headers, so that they need no flush(). 0; -1 without the library or its memory. Optional, but without it the
- * table is not shared with processes forked later, and sized by guess. */
+ * table is not shared with processes forked later, and sized by guess. Again, by the same process: its pool is empty anew
+ * (a postmaster after a crash of a child), all notes are forgotten, and nobody may call the others meanwhile. */
 static inline int trib_buffer_attach(const char *engine, size_t page_bytes, size_t frames) {
     const struct trib_buffer_api *api = trib_buffer_library();
     return api ? api->attach(engine, page_bytes, frames) : -1;

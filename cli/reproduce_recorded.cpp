@@ -19,13 +19,13 @@ struct Recording {
 const Recording RECORDINGS[] = {{"RocksDB", "db-update.ini", "level", false, 0},
                                 {"SQLite", "sqlite-tpcc.ini", "sqlite", false, 0},
                                 {"GCC", "gcc-kernel.ini", "gcc", true, 0},
-                                {"Mixed 1", "mixed1-merged.ini", "mixed1", true, 60},
+                                {"Mixed 1", "mixed1.ini", "mixed1", true, 60},
                                 {"Mixed 2", "mixed2.ini", "mixed2", true, 60}};
 
 const char *const SETTING =
     "recorded live: db_bench (RocksDB), TPC-C (SQLite), a Linux kernel built again and again "
-    "(GCC), SQLite beside GCC (Mixed 2); Mixed 1: the recordings of RocksDB and of GCC, merged; "
-    "each on the drive of its experiment, sized to it, 90 % full";
+    "(GCC), RocksDB beside GCC (Mixed 1), SQLite beside GCC (Mixed 2); each on the drive of its "
+    "experiment, sized to it, 90 % full";
 
 std::string pipeline_of(const Scheme &scheme, const Recording &recording, const char *gc) {
     std::string text = scheme.pipeline;

@@ -26,7 +26,7 @@ bool is_workload(const fs::path &path) {
     return false;
 }
 
-// Large traces are not kept with the sources: who wants them records them (bench/loads/record).
+// Large traces need not be kept with the sources: who wants them records them (bench/loads/record).
 bool has_its_trace(const std::string &path) {
     Experiment experiment = load_experiment(path);
     if (experiment.trace.empty() || fs::exists(experiment.trace))

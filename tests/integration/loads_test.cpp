@@ -14,8 +14,8 @@ const std::string LOADS = std::string(TRIB_SOURCE_DIR) + "/bench/loads/";
 } // namespace
 
 TEST_CASE("every load explains itself, and refuses what it does not know") {
-    for (const char *name : {"cassandra", "gcc-kernel", "mariadb", "mixed", "mysql", "postgres", "record",
-                             "rocksdb", "sqlite-tpcc", "ycsb"}) {
+    for (const char *name : {"cassandra", "gcc-kernel", "kafka", "mariadb", "mixed", "mysql", "postgres",
+                             "record", "rocksdb", "sqlite-tpcc", "ycsb"}) {
         INFO(name);
         const Outcome help = run({LOADS + name, "--help"});
         CHECK(help.code == 0);

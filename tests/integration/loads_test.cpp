@@ -39,6 +39,14 @@ TEST_CASE("a library that is not there is refused before anything is fetched") {
     }
 }
 
+TEST_CASE("RocksDB's load is made no smaller than its smallest memtable") {
+    for (const char *divide : {"--divide=0", "--divide=5"}) {
+        const Outcome outcome = run({LOADS + "rocksdb", "fetch", divide});
+        CHECK(outcome.code == 2);
+        CHECK(has(outcome.err, "1 to 4"));
+    }
+}
+
 #ifdef TRIB_SQLITE_TPCC
 TEST_CASE("SQLite under TPC-C leaves the same tables for a seed, whatever the journal") {
     Folder folder;

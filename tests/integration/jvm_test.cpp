@@ -11,6 +11,7 @@ TEST_CASE("the JVM door") {
 #include <filesystem>
 
 #include "support/jvm.hpp"
+#include <tributary/pipeline.h>
 
 namespace {
 
@@ -56,6 +57,22 @@ struct Run {
         CHECK(read_file(data.file("mapped")).at(15 * 4096) == 1);
     }
 };
+
+// The rows of a state file that nobody uses, by signature.
+std::map<uint64_t, trib_attribute_report> learned(const std::string &state) {
+    std::map<uint64_t, trib_attribute_report> rows;
+    trib_pipeline *pipeline = nullptr;
+    trib_error error{};
+    const int rc = trib_pipeline_open(&pipeline, ("policy=none,drive=none,state=" + state).c_str(), false, &error);
+    INFO(error.text);
+    REQUIRE(rc == 0);
+    const auto add = [](void *all, const trib_attribute_report *row) {
+        (*static_cast<std::map<uint64_t, trib_attribute_report> *>(all))[row->who.signature] = *row;
+    };
+    trib_pipeline_visit_attributes(pipeline, add, &rows);
+    trib_pipeline_close(pipeline);
+    return rows;
+}
 
 } // namespace
 
@@ -185,5 +202,35 @@ TEST_CASE("attached to a running JVM: twice, commands, stop and start again") {
         CHECK(has(dumped, "java-frames on"));
         CHECK(has(dumped, "    org.example.Store.log\n"));
     }
+}
+
+TEST_CASE("kill -9: the next start goes on with what was learned, and with what is alive") {
+    const std::string home = homes().front();
+    Folder data, work;
+    const Run untouched(home, {agent("trace=@")});
+    const JavaTrace trace(untouched.trace);
+    const uint64_t log = trace.path("log").signature, flush = trace.path("flush").signature;
+    const std::string state = work.file("state");
+    std::vector<std::string> command = java(home);
+    const std::string options = "policy=pcstream,drive=none,state=" + state;
+    command.insert(command.end(), {agent(options), "-cp", classes(), "org.example.Store", data.file(""), "3", "20"});
+    std::vector<std::string> killed = command;
+    killed.push_back("100");
+    const Outcome outcome = run_beside(killed, data.file("compact-2"), "sleep 2; kill -9 $C");
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 128 + 9);
+    const auto before = learned(state);
+    const uint64_t logged_bytes = fs::file_size(data.file("log"));
+    CHECK(before.at(flush).written_bytes == 3 * 20 * 8192);
+    CHECK(before.at(flush).samples == 0);
+    CHECK(before.at(log).written_bytes <= logged_bytes);
+    CHECK(before.at(log).written_bytes >= logged_bytes / 2); // maintenance runs every 16 ms, on an idle machine
+    command.push_back("0");
+    CHECK(run(command).code == 0);
+    const auto after = learned(state);
+    CHECK(after.at(flush).written_bytes == 2 * before.at(flush).written_bytes);
+    CHECK(after.at(flush).died_bytes == after.at(flush).written_bytes); // overwritten, then deleted
+    CHECK(after.at(flush).samples > 3);
+    CHECK(after.at(log).written_bytes == before.at(log).written_bytes + 3000);
 }
 #endif

@@ -190,6 +190,12 @@ TEST_CASE("engines whose pages are anonymous announce them by address") {
     CHECK(got.who.column_family != 0);
     CHECK(got.who.signature != kNativeSignature);
     CHECK(identify(trib_buffer_identify, 0xb00, 9 * 8192, frame).who.signature == kNativeSignature);
+    // Another process of the engine has crashed, the pool begins anew.
+    dirty(1663, 9);
+    REQUIRE(trib_buffer_api_1.attach("postgres", 8192, 1000) == 0);
+    trib_buffer_api_1.flush(1663, 9, frame.data(), frame.size());
+    CHECK(identify(trib_buffer_identify, 0xb00, 9 * 8192, frame).who.signature ==
+          trib_page_unnoted_signature(TRIB_PAGE_UNKNOWN));
     // Dropped before it was written.
     dirty(1663, 10);
     trib_buffer_api_1.forget(1663, 10, 1);

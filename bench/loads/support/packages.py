@@ -4,11 +4,13 @@
 The mirror is the one that the machine's apt is set up with; lists and archives live in a private folder, so neither the
 machine's package lists nor its sources change.
 """
+import functools
 import glob
 import hashlib
 import os
 import re
 import shutil
+import subprocess
 
 from command import Failure, need, output_of, run, say
 
@@ -36,14 +38,18 @@ def archives():
     return found
 
 
+def compare_versions(a, b):
+    return 1 if subprocess.run(["dpkg", "--compare-versions", a, "gt", b], check=False).returncode == 0 else -1
+
+
 class Archive:
     """One Debian suite, seen through private apt folders. `suite` None: this machine's release, whose installed
     packages count as there; else another suite, from which a package comes with all that it depends on, its libc
-    too."""
+    too. `kind` deb-src: its sources."""
 
-    def __init__(self, folder, suite=None):
+    def __init__(self, folder, suite=None, kind="deb"):
         self.foreign = suite is not None
-        self.folder = os.path.join(folder, "apt", suite or codename())
+        self.folder = os.path.join(folder, "apt", (suite or codename()) + ("-sources" if kind == "deb-src" else ""))
         self.log = os.path.join(self.folder, "log")
         sources = archives()
         if self.foreign:
@@ -52,16 +58,35 @@ class Archive:
             os.makedirs(os.path.join(self.folder, part), exist_ok=True)
         trusted = f"[signed-by={KEYRING}] " if os.path.exists(KEYRING) else ""
         with open(os.path.join(self.folder, "sources.list"), "w", encoding="utf-8") as file:
-            file.writelines(f"deb {trusted}{address} {name} main\n" for address, name in sources)
+            file.writelines(f"{kind} {trusted}{address} {name} main\n" for address, name in sources)
         open(os.path.join(self.folder, "nothing-installed"), "w", encoding="utf-8").close()
 
-    def apt(self, *arguments):
+    def options(self):
         options = {"Dir::Etc::sourcelist": f"{self.folder}/sources.list", "Dir::Etc::sourceparts": "-",
                    "Dir::State::lists": f"{self.folder}/lists", "Dir::Cache": f"{self.folder}/cache",
                    "Debug::NoLocking": "1", "APT::Sandbox::User": "", "APT::Install-Recommends": "0"}
         if self.foreign:
             options["Dir::State::status"] = f"{self.folder}/nothing-installed"
-        run(["apt-get", "-q", "-y", *(f"-o{key}={value}" for key, value in options.items()), *arguments], self.log)
+        return [f"-o{key}={value}" for key, value in options.items()]
+
+    def apt(self, *arguments, **how):
+        run(["apt-get", "-q", "-y", *self.options(), *arguments], self.log, **how)
+
+    def source_versions(self, name):
+        """Of a source package, the newest first."""
+        self.apt("update")
+        lines = output_of(["apt-cache", *self.options(), "showsrc", name]).splitlines()
+        found = {line.split()[1] for line in lines if line.startswith("Version:")}
+        return sorted(found, key=functools.cmp_to_key(compare_versions), reverse=True)
+
+    def source(self, name, version):
+        """Downloads a source package. The path of its upstream archive; Failure: the mirror has it no more, or not
+        yet."""
+        into = os.path.join(self.folder, "sources")
+        os.makedirs(into, exist_ok=True)
+        self.apt("source", "--download-only", f"{name}={version}", cwd=into)
+        upstream = re.sub(r"^\d+:|-[^-]*$", "", version)
+        return next(path for path in glob.glob(f"{into}/{name}_{upstream}.orig.tar.*") if not path.endswith(".asc"))
 
     def extract(self, packages, into):
         """Downloads and unpacks `packages` and what they need; does nothing when they are there already. Returns the

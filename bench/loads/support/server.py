@@ -46,6 +46,9 @@ def parse(server_class, arguments=None):
     parser.add_argument("--option", action="append", default=[], metavar="K=V",
                         help="start: one more option of the server")
     parser.add_argument("--pool", default="128M", help="start: the buffer pool (default: %(default)s)")
+    if server_class.can_be_patched:
+        parser.add_argument("--patched", action="store_true",
+                            help="start: the server built here, of Debian's source with a patch of mysql-buffer-hook")
     if server_class.has_doublewrite:
         parser.add_argument("--doublewrite", choices=("on", "off"), default="on", help="start: (default: %(default)s)")
     parser.add_argument("--bench", choices=server_class.benches, default="tpcc", help="(default: %(default)s)")
@@ -109,6 +112,7 @@ class Server:
     packages = ()
     benches = ("tpcc",)
     has_doublewrite = False
+    can_be_patched = False
     START_S = STOP_S = 300  # recovery and writing out a pool take their time on a busy machine
 
     def __init__(self, asked):
@@ -136,7 +140,8 @@ class Server:
             raise Failure(f"the server does not run: {self.name} start")
 
     def start(self):
-        wanted = {key: getattr(self.asked, key, None) for key in ("preload", "env", "option", "pool", "doublewrite")}
+        keys = ("preload", "env", "option", "pool", "doublewrite", "patched")
+        wanted = {key: getattr(self.asked, key, None) for key in keys}
         if self.running():
             with open(self.started_as, encoding="utf-8") as file:
                 if json.load(file) == wanted and not self.asked.fresh:

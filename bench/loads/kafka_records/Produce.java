@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -18,12 +19,14 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** Goes on with every topic where its log ends, a record for each in turn, until `records` of each topic, `seconds`, or
- * the first that the server does not take. Prints how far each partition is acknowledged, as one line of JSON. */
+ * the first that the server does not take. Prints a line at the first acknowledgement, and at the end as one line of JSON
+ * how far each partition is acknowledged. */
 public final class Produce {
     private final Settings settings;
     private final Records records;
     private final Map<Topic, long[]> next = new EnumMap<>(Topic.class);
     private final Map<Topic, AtomicLongArray> acknowledged = new EnumMap<>(Topic.class);
+    private final AtomicBoolean begun = new AtomicBoolean();
     private final AtomicReference<String> failure = new AtomicReference<>();
 
     private Produce(Settings settings) {
@@ -99,8 +102,14 @@ public final class Produce {
             else if (taken.offset() != offset)
                 failure.compareAndSet(null, topic + "-" + partition + ": " + offset + " came to " + taken.offset());
             else
-                acknowledged.get(topic).set(partition, offset + 1);
+                acknowledge(topic, partition, offset);
         });
+    }
+
+    private void acknowledge(Topic topic, int partition, long offset) {
+        acknowledged.get(topic).set(partition, offset + 1);
+        if (!begun.getAndSet(true))
+            System.out.println("begun");
     }
 
     private void print(long sent, double seconds) {

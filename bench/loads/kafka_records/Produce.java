@@ -19,8 +19,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** Goes on with every topic where its log ends, a record for each in turn, until `records` of each topic, `seconds`, or
- * the first that the server does not take. Prints a line at the first acknowledgement, and at the end as one line of JSON
- * how far each partition is acknowledged. */
+ * the first that the server does not take. Prints a line at the first acknowledgement, and at the end as one line of
+ * JSON how far each partition is acknowledged. */
 public final class Produce {
     private final Settings settings;
     private final Records records;

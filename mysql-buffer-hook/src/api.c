@@ -31,13 +31,15 @@ static uint64_t key_of(uint64_t file, uint64_t page) {
 
 static int attach(const char *engine, size_t page_bytes, size_t frames) {
     bool is_innodb = strcmp(engine, "innodb") == 0;
+    /* InnoDB keeps a share of its pool clean; PostgreSQL's may be dirty to the last page. */
+    size_t room = is_innodb || frames > SIZE_MAX / 2 ? frames : frames + frames / 2;
 
     (void)page_bytes; /* InnoDB's pages tell; of others flush() says the length */
     take_over();
     atomic_store(&innodb, is_innodb);
     if (is_innodb)
         trib_identify_innodb(true);
-    if (trib_note_open(frames, !is_innodb))
+    if (trib_note_open(room, !is_innodb))
         return -1;
     pid_t self = getpid();
     if (atomic_exchange(&attached_by, self) == self)

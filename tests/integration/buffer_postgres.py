@@ -39,9 +39,9 @@ def main():
     if subprocess.run([*load, "fetch", "--patched"], check=False).returncode:
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="trib-server-") as folder:
-        subprocess.run([trib, "record", "--trace", f"{folder}/trace", "--preload", library, "--", *load, "all", "--fresh",
-                        "--patched", "--data", f"{folder}/d", "--pool", "4M", "--bench", "tpcb", "--scale", "4",
-                        "--seconds", "20"], check=True)
+        subprocess.run([trib, "record", "--trace", f"{folder}/trace", "--preload", library, "--", *load, "all",
+                        "--fresh", "--patched", "--data", f"{folder}/d", "--pool", "4M", "--bench", "tpcb",
+                        "--scale", "4", "--seconds", "20"], check=True)
         written, known = read(trib, f"{folder}/trace")
     noted = [signature for signature in written if signature >> 32 != UNNOTED]
     nameless = sum(signature not in known for signature in noted)

@@ -10,11 +10,12 @@
 
 #include <tributary/pipeline.h>
 
+#include "borrow.h"
 #include "raw.h"
 #include "sink.h"
 #include "tell.h"
 
-#define MAPPINGS      256u
+#define MAPPINGS      1024u
 #define LOCK_TURNS    1000u
 #define PAGE_BYTES    4096u
 #define QUESTIONS_MAX 4096u /* of one sync; about 0.4 us each */
@@ -109,13 +110,24 @@ static int descriptor_of(const struct mapping *mapping) {
     return is_same ? mapping->fd : -1;
 }
 
+static int borrow(const struct mapping *mapping) {
+    uintptr_t whole_pages_end = (mapping->end + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+
+    return trib_borrow_descriptor(mapping->start, whole_pages_end, mapping->mapped.file);
+}
+
 /* [from, to) of the memory, inside the mapping. */
 static void tell_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t to) {
     struct dirty_pages pages = {.mapped = &mapping->mapped, .fd = descriptor_of(mapping)};
     uint64_t offset = mapping->offset_bytes + (from - mapping->start);
+    int borrowed = pages.fd < 0 ? borrow(mapping) : -1;
 
+    if (borrowed >= 0)
+        pages.fd = borrowed;
     find_dirty(&pages, offset, offset + (to - from));
     tell_run(&pages);
+    if (borrowed >= 0)
+        trib_return_descriptor(borrowed);
 }
 
 /* ---- the table ---- */

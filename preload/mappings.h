@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are written through memory (MAP_SHARED, PROT_WRITE). A store makes no call; which pages were written is
  * asked of the page cache (cachestat, Linux 6.5) when the program syncs, unmaps or ends: pages dirty then are told of,
- * with the call path of the mmap. Where the kernel cannot tell, or the program keeps no descriptor of the file open,
- * the whole range counts as written. Write-protection and a handler for the faults would see each store, but make
+ * with the call path of the mmap. Where the kernel cannot tell, or there is no descriptor of the file and none to be had
+ * (borrow.h), the whole range counts as written. Write-protection and a handler for the faults would see each store, but make
  * system calls into such memory fail: docs/decisions/0010-what-libc-does-inside.md.
  *
  * Unseen: pages that the kernel wrote back by itself between two syncs (after some 30 s). Twice: pages that were also
  * written by write() since the last sync. tmpfs is shared memory, not storage, and left out.
  *
- * Thread safety: any thread; a short lock, given up rather than waited for without end. 256 mappings; the rest goes
+ * Thread safety: any thread; a short lock, given up rather than waited for without end. 1,024 mappings; the rest goes
  * unseen. */
 #ifndef TRIB_PRELOAD_MAPPINGS_H
 #define TRIB_PRELOAD_MAPPINGS_H

@@ -120,6 +120,16 @@ TEST_CASE("pages written through memory are told of when they are synced") {
                                  "write 999424+4096"});
 }
 
+TEST_CASE("pages of a mapped file whose descriptor is closed are told of as well, and its locks are kept") {
+    const Story story("unheld", GENERATE(false, true));
+    if (is_in_memory(story.folder) || story.of("a").back() == "write 0+1000000") {
+        WARN("the folder is in memory, or a kernel without cachestat");
+        return;
+    }
+    CHECK(story.of("a") == Lines{"sync 0+end close", "write 8192+4096", "write 409600+4096"});
+    CHECK(story.of("locked") == Lines{"sync 0+end close", "write 0+65536", "write 0+65536"}); // its pages cannot be asked about
+}
+
 TEST_CASE("children are told of in a session, and a lone pipeline keeps to its process") {
     const Story together("fork", true);
     CHECK(together.said.writes("parent") == Lines{"write 0+10", "write 10+30", "write 100+5"});

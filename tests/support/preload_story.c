@@ -314,6 +314,54 @@ static void story_map(void) {
     check(munmap(memory, 1 << 20) == 0);
 }
 
+/* Whether another process could take a lock on it. */
+static bool others_may_lock(const char *path) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int fd = open(path, O_RDWR);
+        _exit(fd < 0 || fcntl(fd, F_GETLK, &lock) != 0 ? 2 : lock.l_type == F_UNLCK);
+    }
+    check(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    return WEXITSTATUS(status) == 1;
+}
+
+/* The program keeps no descriptor of what it maps; of "locked" it has one that the shim does not know of, and a lock that a
+ * close of any other would drop. */
+static void story_unheld(void) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = make("a", O_RDWR);
+
+    check(ftruncate(fd, 1000000) == 0);
+    char *memory = mmap(NULL, 1000000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    check(memory != MAP_FAILED && close(fd) == 0);
+    memory[8192] = 1;
+    check(msync(memory, 1000000, MS_SYNC) == 0);
+    check(rename("a", "b") == 0);
+    memory[409600] = 1;
+    check(msync(memory, 1000000, MS_SYNC) == 0);
+    fd = open("b", O_RDONLY);
+    check(fd >= 0 && close(fd) == 0); /* nothing was left open: the number is the same */
+    check(munmap(memory, 1000000) == 0);
+
+    fd = make("locked", O_RDWR);
+    check(ftruncate(fd, 65536) == 0);
+    memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    check(memory != MAP_FAILED && close(fd) == 0);
+    int same_number = open("/dev/null", O_RDONLY);
+    int locker = (int)syscall(SYS_openat, AT_FDCWD, "locked", O_RDWR);
+    check(locker >= 0 && fcntl(locker, F_SETLK, &lock) == 0 && !others_may_lock("locked"));
+    memory[0] = 1;
+    check(msync(memory, 65536, MS_SYNC) == 0);
+    check(!others_may_lock("locked"));
+    check(munmap(memory, 65536) == 0);
+    check(!others_may_lock("locked"));
+    close(locker);
+    close(same_number);
+}
+
 /* ---- processes ---- */
 
 static void story_fork(void) {
@@ -455,7 +503,8 @@ static const struct {
     {"hinted", story_hinted},
     {"copies", story_copies},   {"aio", story_aio},           {"uring", story_uring},     {"ring", story_ring},
     {"names", story_names},     {"ranges", story_ranges},     {"nameless", story_nameless},
-    {"map", story_map},         {"fork", story_fork},         {"exec", story_exec},       {"starts", story_starts},
+    {"map", story_map},         {"unheld", story_unheld},
+         {"fork", story_fork},         {"exec", story_exec},       {"starts", story_starts},
     {"threads", story_threads}, {"signals", story_signals},   {"daemon", story_daemon},
 };
 

@@ -18,11 +18,6 @@ static int open_to_read(const char *path) {
     return (int)trib_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Raw like open and close, so that whoever models descriptors between libc and the program sees nothing of it (TSan). */
-static bool describe(int fd, struct stat *out) {
-    return trib_syscall(SYS_fstat, fd, out) == 0;
-}
-
 /* "7: POSIX  ADVISORY  WRITE 4242 fd:01:131074 0 EOF" (proc_locks(5)) */
 static bool tells_of_lock(char *line, const char *inode) {
     return strstr(line, " POSIX ") && strstr(line, inode);
@@ -74,7 +69,7 @@ int trib_borrow_descriptor(uintptr_t start, uintptr_t end, uint64_t file) {
     int fd = open_to_read(path);
     if (fd < 0)
         return -1;
-    if (describe(fd, &opened) && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+    if (trib_raw_fstat(fd, &opened) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
         return fd;
     trib_return_descriptor(fd);
     return -1;
@@ -83,6 +78,6 @@ int trib_borrow_descriptor(uintptr_t start, uintptr_t end, uint64_t file) {
 void trib_return_descriptor(int fd) {
     struct stat stat;
 
-    if (describe(fd, &stat) && !is_locked(stat.st_ino))
+    if (trib_raw_fstat(fd, &stat) == 0 && !is_locked(stat.st_ino))
         trib_syscall(SYS_close, fd);
 }

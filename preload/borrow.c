@@ -19,16 +19,8 @@ static int open_to_read(const char *path) {
 }
 
 /* "7: POSIX  ADVISORY  WRITE 4242 fd:01:131074 0 EOF" (proc_locks(5)) */
-static bool tells_of_lock(char *line, const char *inode) {
+static bool tells_of_lock(const char *line, const char *inode) {
     return strstr(line, " POSIX ") && strstr(line, inode);
-}
-
-/* Moves the incomplete last line to the front; returns its length. */
-static size_t keep_rest(char *text, char *rest) {
-    size_t length = strlen(rest);
-
-    memmove(text, rest, length);
-    return length;
 }
 
 /* Whether any process has a POSIX lock on a file of this number; so it seems where the kernel does not say. */
@@ -49,7 +41,8 @@ static bool is_locked(ino_t number) {
             *end = '\0';
             found = tells_of_lock(line, inode);
         }
-        kept = keep_rest(text, line);
+        kept = strlen(line); /* an incomplete last line */
+        memmove(text, line, kept);
     }
     trib_syscall(SYS_close, fd);
     return found || length < 0;

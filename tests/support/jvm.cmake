@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# For tests that run the agent in every JDK of this machine (support/jvm.hpp). ThreadSanitizer wants a layout of memory that
-# HotSpot does not leave it: no JVM there, the tests say so.
+# For tests that run the agent in every JDK of this machine (support/jvm.hpp); -DTRIB_TEST_JDKS="HOME;..." adds others.
+# ThreadSanitizer wants a layout of memory that HotSpot does not leave it: no JVM there, the tests say so.
 file(GLOB jvm_homes LIST_DIRECTORIES true /usr/lib/jvm/*/bin/javac)
 list(TRANSFORM jvm_homes REPLACE "/bin/javac$" "")
+list(APPEND jvm_homes ${TRIB_TEST_JDKS})
 set(jvm_real)
 foreach(home IN LISTS jvm_homes)
   file(REAL_PATH ${home} home)

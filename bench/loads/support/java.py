@@ -2,9 +2,11 @@
 """Java programs: the JDK that runs them, their libraries through Maven, classes of ours compiled against those."""
 import glob
 import os
+import re
 import shutil
+import subprocess
 
-from command import need, run, say
+from command import Failure, need, run, say
 
 RELEASE = "11"  # of our classes, which any later JDK runs
 
@@ -24,6 +26,15 @@ def java_of(asked):
 def beside(java, tool):
     """Another program of the same JDK."""
     return os.path.join(os.path.dirname(os.path.realpath(java)), tool)
+
+
+def release_of(java):
+    """11, 17, ...; Java 8 and before: 1."""
+    said = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r"java\.specification\.version = (\d+)", said.stderr)
+    if not found:
+        raise Failure(f"{java} -version failed ({said.returncode}): {said.stderr.strip()[:500]}")
+    return int(found[1])
 
 
 def agent_flags(asked):

@@ -106,13 +106,26 @@ std::vector<size_t> Table::widths(unsigned width) const {
     return widths;
 }
 
+// Where the beginning is another row's as well, what differs is behind it: the end stays then.
+std::string Table::shortened(const std::string &cell, size_t column, size_t width) const {
+    if (cell.size() <= width)
+        return cell;
+    const size_t kept = width - 2;
+    const std::string head = cell.substr(0, kept);
+    const bool ambiguous = std::any_of(rows_.begin(), rows_.end(), [&](const Row &row) {
+        return row.cells[column] != cell && row.cells[column].compare(0, kept, head) == 0;
+    });
+    if (!ambiguous)
+        return head + "..";
+    const size_t front = kept / 3;
+    return cell.substr(0, front) + ".." + cell.substr(cell.size() - (kept - front));
+}
+
 std::string Table::line(const std::vector<std::string> &cells,
                         const std::vector<size_t> &widths) const {
     std::string out;
     for (size_t i = 0; i < cells.size(); i++) {
-        std::string cell = cells[i];
-        if (cell.size() > widths[i])
-            cell = cell.substr(0, widths[i] - 2) + "..";
+        std::string cell = shortened(cells[i], i, widths[i]);
         out += i ? " " : "";
         out += columns_[i].align == Align::left ? fmt::format("{:<{}}", cell, widths[i])
                                                 : fmt::format("{:>{}}", cell, widths[i]);

@@ -45,6 +45,7 @@ class Table {
         bool highlighted, rule;
     };
     std::vector<size_t> widths(unsigned width) const;
+    std::string shortened(const std::string &cell, size_t column, size_t width) const;
     std::string line(const std::vector<std::string> &cells,
                      const std::vector<size_t> &widths) const;
 

@@ -112,6 +112,18 @@ TEST_CASE("a table that is too wide gives up width where it may") {
     CHECK(table.text(true).find('\033') != std::string::npos);
 }
 
+TEST_CASE("cells that begin alike are cut where they do not differ") {
+    cli::Table table({{"policy", cli::Align::left, true}, {"value"}});
+    table.add({"tributary,plan=fine,pages=front", "1"});
+    table.add({"tributary,plan=fine,pages=content", "2"});
+    table.add({"autostream-mq,levels=8,period=1000", "3"});
+    const std::string text = table.text(false, 22);
+    INFO(text);
+    CHECK(text.find("trib..ages=front") != std::string::npos);
+    CHECK(text.find("trib..es=content") != std::string::npos);
+    CHECK(text.find("autostream-mq,..") != std::string::npos);
+}
+
 TEST_CASE("paragraphs wrap behind their prefix") {
     std::string words;
     for (int i = 0; i < 60; i++)

@@ -91,10 +91,10 @@ def process_gone(pid):
 
 
 def processor_s(pid):
-    """What a process has used of the processors so far, in user and in kernel mode."""
+    """What a process and those of its children that have ended used of the processors, in user and in kernel mode."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_until(condition, seconds, pause_s=0.1):

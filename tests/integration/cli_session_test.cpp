@@ -10,12 +10,18 @@
 #include "support/elf.hpp"
 #include "support/process.hpp"
 
+#ifdef __SANITIZE_THREAD__
+TEST_CASE("commands under record") {
+    WARN("ThreadSanitizer's runtime maps memory before it is ready, through the preloaded library: not tested");
+}
+#else
+
 using namespace trib_test;
 
 namespace {
 
 // A sanitizer's runtime has to come before every preloaded library: nothing is covered then, but commands shall run.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef __SANITIZE_ADDRESS__
 constexpr bool kCovered = false;
 const int kLate = setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
 #else
@@ -215,3 +221,5 @@ TEST_CASE("no session file is left behind") {
     CHECK(record(folder, "test -e " + path, {"--session", path}).code == 0);
     CHECK(access(path.c_str(), F_OK) != 0);
 }
+
+#endif

@@ -83,6 +83,13 @@ inline Environment preload_environment() {
     return {{"LD_PRELOAD", preload_list()}, {"ASAN_OPTIONS", "detect_leaks=0"}, {"TSAN_OPTIONS", "die_after_fork=0"}};
 }
 
+// Without the shim; a sanitizer's runtime, which changes an errno here and there, is in this run, too.
+inline Outcome run_without(const std::vector<std::string> &command) {
+    Environment environment = preload_environment();
+    environment["LD_PRELOAD"] = PRELOAD_SANITIZER;
+    return run(command, environment);
+}
+
 // As a server is run: a pipeline in the process itself.
 inline Outcome run_alone(const std::vector<std::string> &command, const std::string &trace) {
     Environment environment = preload_environment();

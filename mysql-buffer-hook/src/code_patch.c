@@ -72,9 +72,8 @@ static uint64_t jump_to(const uint8_t *stub, const uint8_t *function) {
 static int store(uint8_t *function, uint64_t word, size_t page) {
     void *begin = (void *)((uintptr_t)function / page * page);
 
-    /* Executable all the while: others run in this page. x86-64 fetches code coherently, old or new; the second mprotect,
-     * which takes a permission away, interrupts every processor that runs the program. membarrier's SYNC_CORE would say
-     * the same, but once registered each switch to another process serializes: 1.5 % of a server's time on a guest. */
+    /* Executable all the while: others run in this page. x86-64 fetches code coherently, old or new, and either will do:
+     * no barrier. membarrier's SYNC_CORE, once registered, would have every later switch to this program serialize. */
     if (mprotect(begin, page, PROT_READ | PROT_WRITE | PROT_EXEC))
         return -EACCES;
     __atomic_store_n((uint64_t *)(void *)function, word, __ATOMIC_SEQ_CST);

@@ -71,7 +71,7 @@ def output_of(command, **options):
 
 
 def finish(name, main):
-    """Runs main; a failure is one message on stderr and exit code 1. SIGTERM ends it like Ctrl-C: no server is left."""
+    """Runs main; a failure is one message on stderr and exit code 1. SIGTERM, too, runs what `finally` stops."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         sys.exit(main())

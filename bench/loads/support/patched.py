@@ -69,7 +69,8 @@ def postgres(asked, folder):
     shutil.rmtree(made, ignore_errors=True)
     run(["./configure", f"--prefix={made}", "--without-readline", "--without-zlib", "--without-icu",
          "CFLAGS=-O2 -fno-omit-frame-pointer"], log, cwd=f"{folder}/source")
-    run(["make", "-s", "-C", "src/backend", "generated-headers"], log, cwd=f"{folder}/source")  # before anything in parallel
+    # Before anything in parallel: make's folders do not wait for them.
+    run(["make", "-s", "-C", "src/backend", "generated-headers"], log, cwd=f"{folder}/source")
     for part in POSTGRES_PARTS:
         run(["make", "-s", f"-j{os.cpu_count()}", "-C", part, "all"], log, cwd=f"{folder}/source")
         run(["make", "-s", "-C", part, "install"], log, cwd=f"{folder}/source")

@@ -117,7 +117,7 @@ void print_description(const trib_drive &drive, const trib_drive_description &d)
 
 void list_policies(Form form) {
     Json list = Json::array();
-    for (const trib_policy *const *policy = trib_policies; *policy; policy++) {
+    for (const trib_policy *const *policy = trib_policies(); *policy; policy++) {
         const trib_policy &p = **policy;
         if (form == Form::names) {
             fmt::print("{}\n", p.name);
@@ -230,7 +230,7 @@ void list_options(Form form) {
             fmt::print("{}\n{}\n", title, options_text(specs));
     };
     section("pipeline", "", trib_pipeline_options);
-    for (const trib_policy *const *policy = trib_policies; *policy; policy++)
+    for (const trib_policy *const *policy = trib_policies(); *policy; policy++)
         section("policy", (*policy)->name, (*policy)->options);
     for (const trib_drive *const *drive = trib_drives; *drive; drive++)
         section("drive", (*drive)->name, (*drive)->options);

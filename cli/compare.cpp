@@ -7,7 +7,7 @@
 
 #include "experiment.h"
 #include "failure.h"
-#include "foretell.h"
+#include "future.h"
 #include "policy/policy.h"
 #include "pool.h"
 #include "requirements.h"
@@ -297,7 +297,7 @@ void compare(const CompareOptions &options) {
     std::vector<RunPlan *> pointers;
     for (RunPlan &run : plan.runs)
         pointers.push_back(&run);
-    foretell_where_needed(pointers, options.jobs);
+    add_future_where_needed(pointers, options.jobs);
     std::vector<RunResult> results = run_all(plan.runs, options.jobs);
     if (!results.front().has_drive)
         throw Failure(EXIT_USAGE, "compare needs a drive that counts; use --drive emulated");

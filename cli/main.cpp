@@ -17,6 +17,7 @@
 #include "matrix.h"
 #include "replay.h"
 #include "reproduce.h"
+#include "rivals/rivals.h"
 #include "session.h"
 
 namespace {
@@ -326,6 +327,7 @@ int run(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+    (void)trib_policies_add(trib_rivals, nullptr); // names of its own: nothing to refuse
     try {
         return run(argc, argv);
     } catch (const cli::Failure &failure) {

@@ -11,7 +11,7 @@
 
 #include "experiment_files.h"
 #include "failure.h"
-#include "foretell.h"
+#include "future.h"
 #include "optimum.h"
 #include "policy/policy.h"
 #include "pool.h"
@@ -73,7 +73,7 @@ class Maker {
 // "all" among the rows asked for stands for these.
 std::vector<std::string> all_rows() {
     std::vector<std::string> texts;
-    for (const trib_policy *const *policy = trib_policies; *policy; policy++)
+    for (const trib_policy *const *policy = trib_policies(); *policy; policy++)
         texts.push_back((*policy)->name);
     texts.insert(texts.end(), std::begin(MORE_ROWS), std::end(MORE_ROWS));
     return texts;
@@ -263,7 +263,7 @@ Matrix Maker::make() {
     std::vector<RunPlan *> plans;
     for (MatrixRun &run : runs_)
         plans.push_back(&run.plan);
-    foretell_where_needed(plans, options_.jobs);
+    add_future_where_needed(plans, options_.jobs);
     run();
     return std::move(matrix_);
 }

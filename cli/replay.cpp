@@ -9,7 +9,7 @@
 #include "option_text.h"
 #include "pool.h"
 #include "failure.h"
-#include "foretell.h"
+#include "future.h"
 #include "regime.h"
 #include "requirements.h"
 #include "survey.h"
@@ -158,7 +158,7 @@ void replay(const ReplayOptions &options) {
     std::string lack = missing(text, survey);
     if (!lack.empty())
         throw Failure(EXIT_USAGE, text.get("policy") + " " + lack);
-    foretell_where_needed({&plan}, 1);
+    add_future_where_needed({&plan}, 1);
     RunResult run = run_one(plan);
     if (options.json)
         write_json(json_replay(options, survey, plan, run), *options.json);

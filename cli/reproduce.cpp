@@ -10,7 +10,7 @@
 #include "experiment.h"
 #include "experiment_files.h"
 #include "failure.h"
-#include "foretell.h"
+#include "future.h"
 #include "json.h"
 #include "pool.h"
 #include "survey.h"
@@ -103,7 +103,7 @@ void Bench::run(unsigned jobs) {
     std::vector<RunPlan *> pointers;
     for (RunPlan &plan : plans)
         pointers.push_back(&plan);
-    foretell_where_needed(pointers, jobs);
+    add_future_where_needed(pointers, jobs);
     results = run_all(plans, jobs);
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "policy/fios_select.h"
+#include "rivals/fios_select.h"
 #include "policy/policy.h"
 
 namespace cli {
@@ -281,7 +281,7 @@ const char *const CONTROL_LSM = "memtable=128K,target=128K,base=2M,multiplier=5"
 
 std::vector<std::string> online_policies() {
     std::vector<std::string> names;
-    for (const trib_policy *const *policy = trib_policies; *policy; policy++)
+    for (const trib_policy *const *policy = trib_policies(); *policy; policy++)
         if (!((*policy)->needs & TRIB_NEEDS_FUTURE))
             names.push_back((*policy)->name);
     return names;

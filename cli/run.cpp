@@ -60,7 +60,7 @@ class Run {
             throw core_failure(rc, error.text);
         pipeline_.reset(pipeline);
         if (plan.deaths)
-            trib_pipeline_foretell(pipeline, plan.deaths->data(), plan.deaths->size());
+            trib_pipeline_future(pipeline, plan.deaths->data(), plan.deaths->size());
         result_.has_drive = trib_pipeline_drive(pipeline, &opened_) == 0;
         ledger_ =
             std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX,

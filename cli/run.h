@@ -23,7 +23,7 @@ struct RunPlan {
     // As the survey found. Host bytes place the samples; the peak says how large a full drive
     // should have been.
     uint64_t host_bytes = 0, peak_live_bytes = 0;
-    // When each block written dies (foretell.h), for policies that need the future; shared by runs
+    // When each block written dies (future.h), for policies that need the future; shared by runs
     // of the same work on the same address space.
     std::shared_ptr<const std::vector<uint32_t>> deaths = {};
     std::string dump = {}; // file for the drive's state at the end; "" = none

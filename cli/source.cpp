@@ -17,8 +17,8 @@ namespace cli {
 
 namespace {
 
-enum TenantOf { TENANT_AS_TOLD, TENANT_PROCESS };
-enum LevelOf { LEVEL_AS_TOLD, LEVEL_HINT };
+enum TenantOf { TENANT_AS_RECORDED, TENANT_PROCESS };
+enum LevelOf { LEVEL_AS_RECORDED, LEVEL_HINT };
 
 struct TraceReading {
     int tenant, level;
@@ -77,7 +77,7 @@ class TraceSource : public EventSource {
     static constexpr unsigned THREAD_BITS = 12; // of trib_event.thread, of a session's trace
 
     bool reads_on() const {
-        return reading_.tenant != TENANT_AS_TOLD || reading_.level != LEVEL_AS_TOLD;
+        return reading_.tenant != TENANT_AS_RECORDED || reading_.level != LEVEL_AS_RECORDED;
     }
     void read_on(trib_event &event) const {
         if (reading_.tenant == TENANT_PROCESS)

@@ -15,9 +15,9 @@
 #include "next.h"
 #include "raw.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 
-static void tell_request(const struct iocb *request, void *frame) {
+static void record_request(const struct iocb *request, void *frame) {
     bool vector = request->aio_lio_opcode == IOCB_CMD_PWRITEV;
     struct iovec part = {(void *)(uintptr_t)request->aio_buf, request->aio_nbytes};
     struct trib_shim_write write = {
@@ -35,7 +35,7 @@ static void tell_request(const struct iocb *request, void *frame) {
     for (int i = 0; i < write.part_count; i++)
         write.length_bytes += write.parts[i].iov_len;
     if (write.length_bytes)
-        trib_tell_write(&known, &write);
+        trib_record_write(&known, &write);
 }
 
 /* As libaio's: the negative errno is the result, errno stays. */
@@ -45,7 +45,7 @@ TRIB_CALL int io_submit(aio_context_t context, long count, struct iocb **request
     int kept = errno;
 
     for (long i = 0; i < count && trib_sink_wanted(); i++)
-        tell_request(requests[i], TRIB_FRAME_HERE());
+        record_request(requests[i], TRIB_FRAME_HERE());
     long submitted = trib_syscall(SYS_io_submit, context, count, requests);
     long result = submitted < 0 ? -errno : submitted;
     errno = kept;

@@ -5,18 +5,18 @@
 #include <unistd.h>
 
 #include "next.h"
-#include "tell.h"
+#include "record.h"
 
 /* `before` is where the call began, or NULL: at the descriptor's own position. */
-static void tell_copied(struct trib_descriptor *known, const off64_t *before, ssize_t done, void *frame) {
+static void record_copied(struct trib_descriptor *known, const off64_t *before, ssize_t done, void *frame) {
     struct trib_shim_write write = {.frame = frame, .length_bytes = (uint64_t)done};
 
     if (!before) {
-        trib_tell_append(known, &write);
+        trib_record_append(known, &write);
         return;
     }
     write.offset_bytes = (uint64_t)*before;
-    trib_tell_write(known, &write);
+    trib_record_write(known, &write);
 }
 
 TRIB_CALL ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
@@ -29,7 +29,7 @@ TRIB_CALL ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_
     if (!from_offset)
         trib_descriptor_shared(from); /* its position has moved */
     if (told && done > 0)
-        tell_copied(&known, to_offset ? &before : NULL, done, TRIB_FRAME_HERE());
+        record_copied(&known, to_offset ? &before : NULL, done, TRIB_FRAME_HERE());
     return done;
 }
 
@@ -39,7 +39,7 @@ TRIB_CALL ssize_t sendfile(int to, int from, off_t *from_offset, size_t length) 
     ssize_t done = TRIB_NEXT(sendfile)(to, from, from_offset, length);
 
     if (told && done > 0)
-        tell_copied(&known, NULL, done, TRIB_FRAME_HERE());
+        record_copied(&known, NULL, done, TRIB_FRAME_HERE());
     return done;
 }
 TRIB_SAME(sendfile) ssize_t sendfile64(int to, int from, off64_t *from_offset, size_t length);
@@ -51,6 +51,6 @@ TRIB_CALL ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_off
     ssize_t done = TRIB_NEXT(splice)(from, from_offset, to, to_offset, length, flags);
 
     if (told && done > 0)
-        tell_copied(&known, to_offset ? &before : NULL, done, TRIB_FRAME_HERE());
+        record_copied(&known, to_offset ? &before : NULL, done, TRIB_FRAME_HERE());
     return done;
 }

@@ -17,15 +17,15 @@
 #include "entry.h"
 #include "next.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 
 /* ---- closed ---- */
 
-static void tell_closed(const struct trib_descriptor *known) {
+static void record_closed(const struct trib_descriptor *known) {
     if (known->nameless)
-        trib_tell_death(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_UNLINK);
+        trib_record_death(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_UNLINK);
     else
-        trib_tell_sync(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
+        trib_record_sync(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
 }
 
 /* Told before the descriptor goes: its number may belong to another thread right after. Without a name, the data die
@@ -37,11 +37,11 @@ void trib_descriptor_ending(int fd) {
         return;
     trib_descriptor_forget(fd);
     if (!known.nameless || !trib_descriptors_unnamed(known.file))
-        tell_closed(&known);
+        record_closed(&known);
 }
 
 void trib_descriptors_ending(void) {
-    trib_descriptors_visit(0, UINT_MAX, tell_closed);
+    trib_descriptors_visit(0, UINT_MAX, record_closed);
 }
 
 TRIB_CALL int close(int fd) {

@@ -11,7 +11,7 @@
 #include "next.h"
 #include "rings.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 
 TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd, off_t offset) {
     void *start = TRIB_NEXT(mmap)(wanted, length, access, flags, fd, offset);
@@ -24,7 +24,7 @@ TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd,
         return start;
     trib_ring_mapped(fd, start, (uint64_t)offset);
     if (trib_descriptor_look(fd, frame, &known))
-        trib_mapping_add(&known, start, length, (uint64_t)offset, trib_tell_mapper(&known, frame));
+        trib_mapping_add(&known, start, length, (uint64_t)offset, trib_record_mapper(&known, frame));
     return start;
 }
 TRIB_SAME(mmap) void *mmap64(void *wanted, size_t length, int access, int flags, int fd, off64_t offset);

@@ -18,7 +18,7 @@
 #include "entry.h"
 #include "next.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 
 bool trib_named_look(int folder, const char *path, int flags, struct trib_named *out) {
     struct stat stat;
@@ -33,9 +33,9 @@ bool trib_named_look(int folder, const char *path, int flags, struct trib_named 
     return found;
 }
 
-static void tell_name_gone(const struct trib_named *was, uint8_t cause) {
+static void record_name_gone(const struct trib_named *was, uint8_t cause) {
     if (was->links == 1 && !trib_descriptors_unnamed(was->file))
-        trib_tell_death(was->file, 0, TRIB_LENGTH_TO_END, cause);
+        trib_record_death(was->file, 0, TRIB_LENGTH_TO_END, cause);
 }
 
 /* ---- deleted ---- */
@@ -46,7 +46,7 @@ TRIB_CALL int unlink(const char *path) {
     int result = TRIB_NEXT(unlink)(path);
 
     if (told && result == 0)
-        tell_name_gone(&was, TRIB_CAUSE_UNLINK);
+        record_name_gone(&was, TRIB_CAUSE_UNLINK);
     return result;
 }
 
@@ -56,7 +56,7 @@ TRIB_CALL int unlinkat(int folder, const char *path, int flags) {
     int result = TRIB_NEXT(unlinkat)(folder, path, flags);
 
     if (told && result == 0)
-        tell_name_gone(&was, TRIB_CAUSE_UNLINK);
+        record_name_gone(&was, TRIB_CAUSE_UNLINK);
     return result;
 }
 
@@ -66,7 +66,7 @@ TRIB_CALL int remove(const char *path) {
     int result = TRIB_NEXT(remove)(path);
 
     if (told && result == 0)
-        tell_name_gone(&was, TRIB_CAUSE_UNLINK);
+        record_name_gone(&was, TRIB_CAUSE_UNLINK);
     return result;
 }
 
@@ -86,7 +86,7 @@ TRIB_CALL int rename(const char *old_path, const char *path) {
     int result = TRIB_NEXT(rename)(old_path, path);
 
     if (told && result == 0)
-        tell_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
+        record_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
     return result;
 }
 
@@ -96,7 +96,7 @@ TRIB_CALL int renameat(int old_folder, const char *old_path, int folder, const c
     int result = TRIB_NEXT(renameat)(old_folder, old_path, folder, path);
 
     if (told && result == 0)
-        tell_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
+        record_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
     return result;
 }
 
@@ -107,7 +107,7 @@ TRIB_CALL int renameat2(int old_folder, const char *old_path, int folder, const 
     int result = TRIB_NEXT(renameat2)(old_folder, old_path, folder, path, flags);
 
     if (told && result == 0)
-        tell_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
+        record_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
     return result;
 }
 
@@ -128,7 +128,7 @@ static int end_open(const struct opening *opening, int fd, int flags) {
         return fd;
     trib_descriptor_opened(fd, flags);
     if (opening->empties)
-        trib_tell_death(opening->was.file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+        trib_record_death(opening->was.file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
     return fd;
 }
 
@@ -207,7 +207,7 @@ static FILE *end_stream(const struct opening *opening, FILE *stream, const char 
     if (trib_entry_sees_moves() && only_writes(mode))
         trib_descriptor_opened(fd, O_WRONLY);
     if (opening->empties)
-        trib_tell_death(opening->was.file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+        trib_record_death(opening->was.file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
     return stream;
 }
 

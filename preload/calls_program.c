@@ -39,7 +39,7 @@ static void leave_behind(const char *path, enum trib_uncovered why) {
     atomic_store(&left_behind.why, (int)why);
 }
 
-void trib_programs_tell(void) {
+void trib_programs_report(void) {
     int why = atomic_load(&left_behind.why);
 
     if (why <= NOBODY)

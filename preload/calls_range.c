@@ -16,7 +16,7 @@
 #include "next.h"
 #include "ranges.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 
 /* ---- truncated ---- */
 
@@ -36,7 +36,7 @@ TRIB_CALL int ftruncate(int fd, off_t length) {
     int result = TRIB_NEXT(ftruncate)(fd, length);
 
     if (told && result == 0)
-        trib_tell_death(known.file, (uint64_t)length, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+        trib_record_death(known.file, (uint64_t)length, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
     return result;
 }
 TRIB_SAME(ftruncate) int ftruncate64(int fd, off64_t length);
@@ -47,18 +47,18 @@ TRIB_CALL int truncate(const char *path, off_t length) {
     int result = TRIB_NEXT(truncate)(path, length);
 
     if (told && result == 0 && was.size_bytes > (uint64_t)length)
-        trib_tell_death(was.file, (uint64_t)length, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+        trib_record_death(was.file, (uint64_t)length, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
     return result;
 }
 TRIB_SAME(truncate) int truncate64(const char *path, off64_t length);
 
 /* ---- punched ---- */
 
-void trib_tell_fallocated(const struct trib_descriptor *known, int mode, int64_t offset, int64_t length) {
+void trib_record_fallocated(const struct trib_descriptor *known, int mode, int64_t offset, int64_t length) {
     if (mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE))
-        trib_tell_death(known->file, (uint64_t)offset, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRIM);
+        trib_record_death(known->file, (uint64_t)offset, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRIM);
     else if (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
-        trib_tell_death(known->file, (uint64_t)offset, (uint64_t)length, TRIB_CAUSE_TRIM);
+        trib_record_death(known->file, (uint64_t)offset, (uint64_t)length, TRIB_CAUSE_TRIM);
 }
 
 TRIB_CALL int fallocate(int fd, int mode, off_t offset, off_t length) {
@@ -67,16 +67,16 @@ TRIB_CALL int fallocate(int fd, int mode, off_t offset, off_t length) {
     int result = TRIB_NEXT(fallocate)(fd, mode, offset, length);
 
     if (told && result == 0)
-        trib_tell_fallocated(&known, mode, offset, length);
+        trib_record_fallocated(&known, mode, offset, length);
     return result;
 }
 TRIB_SAME(fallocate) int fallocate64(int fd, int mode, off64_t offset, off64_t length);
 
 /* ---- synced ---- */
 
-static void tell_synced(bool told, const struct trib_descriptor *known) {
+static void record_synced(bool told, const struct trib_descriptor *known) {
     if (told)
-        trib_tell_sync(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+        trib_record_sync(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
 }
 
 TRIB_CALL int fsync(int fd) {
@@ -86,7 +86,7 @@ TRIB_CALL int fsync(int fd) {
     if (told && trib_mappings_exist())
         trib_mappings_sync_file(known.file);
     int result = TRIB_NEXT(fsync)(fd);
-    tell_synced(told && result == 0, &known);
+    record_synced(told && result == 0, &known);
     return result;
 }
 
@@ -97,7 +97,7 @@ TRIB_CALL int fdatasync(int fd) {
     if (told && trib_mappings_exist())
         trib_mappings_sync_file(known.file);
     int result = TRIB_NEXT(fdatasync)(fd);
-    tell_synced(told && result == 0, &known);
+    record_synced(told && result == 0, &known);
     return result;
 }
 
@@ -107,7 +107,7 @@ TRIB_CALL int sync_file_range(int fd, off64_t offset, off64_t length, unsigned f
     int result = TRIB_NEXT(sync_file_range)(fd, offset, length, flags);
 
     if (told && result == 0)
-        trib_tell_sync(known.file, (uint64_t)offset, length ? (uint64_t)length : TRIB_LENGTH_TO_END,
+        trib_record_sync(known.file, (uint64_t)offset, length ? (uint64_t)length : TRIB_LENGTH_TO_END,
                        TRIB_CAUSE_RANGE_SYNC);
     return result;
 }

@@ -18,7 +18,7 @@
 #include "raw.h"
 #include "rings.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 #include "uring_queue.h"
 
 /* ---- rings ---- */
@@ -79,7 +79,7 @@ void trib_ring_entering(int fd, unsigned count, void *frame) {
     bool direct = ring->params.flags & (1u << 16); /* IORING_SETUP_NO_SQARRAY, Linux 6.6 */
     for (; count && head != tail; count--, head++) {
         unsigned entry = direct ? head & mask : array[head & mask] & mask;
-        trib_uring_tell(&entries[(size_t)entry << wide], frame);
+        trib_uring_record(&entries[(size_t)entry << wide], frame);
     }
 }
 

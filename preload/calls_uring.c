@@ -10,7 +10,7 @@
 
 #include "next.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 #include "uring_queue.h"
 
 struct submission_queue { /* struct io_uring_sq */
@@ -34,7 +34,7 @@ struct io_uring {
     int ring_fd;
 };
 
-static void tell_waiting(const struct io_uring *ring, void *frame) {
+static void record_waiting(const struct io_uring *ring, void *frame) {
     const struct submission_queue *queue = &ring->submission;
     unsigned wide = ring->flags & IORING_SETUP_SQE128 ? 1 : 0;
     int kept = errno;
@@ -42,7 +42,7 @@ static void tell_waiting(const struct io_uring *ring, void *frame) {
     if (!trib_sink_wanted())
         return;
     for (unsigned at = queue->head; at != queue->tail; at++)
-        trib_uring_tell(&queue->entries[(size_t)(at & *queue->ring_mask) << wide], frame);
+        trib_uring_record(&queue->entries[(size_t)(at & *queue->ring_mask) << wide], frame);
     errno = kept;
 }
 
@@ -55,29 +55,29 @@ int io_uring_submit_and_wait_min_timeout(struct io_uring *ring, struct io_uring_
                                          struct __kernel_timespec *timeout, unsigned min_wait, void *signals);
 
 TRIB_CALL int io_uring_submit(struct io_uring *ring) {
-    tell_waiting(ring, TRIB_FRAME_HERE());
+    record_waiting(ring, TRIB_FRAME_HERE());
     return TRIB_NEXT(io_uring_submit)(ring);
 }
 
 TRIB_CALL int io_uring_submit_and_wait(struct io_uring *ring, unsigned wait) {
-    tell_waiting(ring, TRIB_FRAME_HERE());
+    record_waiting(ring, TRIB_FRAME_HERE());
     return TRIB_NEXT(io_uring_submit_and_wait)(ring, wait);
 }
 
 TRIB_CALL int io_uring_submit_and_get_events(struct io_uring *ring) {
-    tell_waiting(ring, TRIB_FRAME_HERE());
+    record_waiting(ring, TRIB_FRAME_HERE());
     return TRIB_NEXT(io_uring_submit_and_get_events)(ring);
 }
 
 TRIB_CALL int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **completion, unsigned wait,
                                                struct __kernel_timespec *timeout, void *signals) {
-    tell_waiting(ring, TRIB_FRAME_HERE());
+    record_waiting(ring, TRIB_FRAME_HERE());
     return TRIB_NEXT(io_uring_submit_and_wait_timeout)(ring, completion, wait, timeout, signals);
 }
 
 TRIB_CALL int io_uring_submit_and_wait_min_timeout(struct io_uring *ring, struct io_uring_cqe **completion,
                                                    unsigned wait, struct __kernel_timespec *timeout,
                                                    unsigned min_wait, void *signals) {
-    tell_waiting(ring, TRIB_FRAME_HERE());
+    record_waiting(ring, TRIB_FRAME_HERE());
     return TRIB_NEXT(io_uring_submit_and_wait_min_timeout)(ring, completion, wait, timeout, min_wait, signals);
 }

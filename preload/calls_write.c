@@ -7,27 +7,27 @@
 
 #include "entry.h"
 #include "next.h"
-#include "tell.h"
+#include "record.h"
 
 #define FROM(frame_, parts_, count_, done_)                                                                            \
     {.frame = (frame_), .parts = (parts_), .part_count = (count_), .length_bytes = (uint64_t)(done_)}
 
 /* A positioned write; the kernel appends all the same if the descriptor says so. */
-static void tell_at(struct trib_descriptor *known, struct trib_shim_write *write, off_t offset) {
+static void record_at(struct trib_descriptor *known, struct trib_shim_write *write, off_t offset) {
     write->offset_bytes = (uint64_t)offset;
     if (known->appends)
-        trib_tell_at_end(known, write);
+        trib_record_at_end(known, write);
     else
-        trib_tell_write(known, write);
+        trib_record_write(known, write);
 }
 
 /* ---- at the descriptor's position ---- */
 
-static void tell_written(struct trib_descriptor *known, const void *buffer, ssize_t done, void *frame) {
+static void record_written(struct trib_descriptor *known, const void *buffer, ssize_t done, void *frame) {
     struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
     struct trib_shim_write write = FROM(frame, &part, 1, done);
 
-    trib_tell_append(known, &write);
+    trib_record_append(known, &write);
 }
 
 /* What libc's own write() becomes: libc's stdio and exit come this way, too. */
@@ -37,7 +37,7 @@ ssize_t trib_write(int fd, const void *buffer, size_t length) {
     ssize_t done = trib_entry_write(fd, buffer, length);
 
     if (told && done > 0)
-        tell_written(&known, buffer, done, TRIB_FRAME_HERE());
+        record_written(&known, buffer, done, TRIB_FRAME_HERE());
     return done;
 }
 
@@ -48,7 +48,7 @@ static ssize_t write_unpatched(int fd, const void *buffer, size_t length) {
     ssize_t done = TRIB_NEXT(write)(fd, buffer, length);
 
     if (told && done > 0)
-        tell_written(&known, buffer, done, TRIB_FRAME_HERE());
+        record_written(&known, buffer, done, TRIB_FRAME_HERE());
     return done;
 }
 
@@ -82,7 +82,7 @@ TRIB_CALL ssize_t writev(int fd, const struct iovec *parts, int count) {
 
     if (told && done > 0) {
         struct trib_shim_write write = FROM(frame, parts, count, done);
-        trib_tell_append(&known, &write);
+        trib_record_append(&known, &write);
     }
     return done;
 }
@@ -98,7 +98,7 @@ TRIB_CALL ssize_t pwrite(int fd, const void *buffer, size_t length, off_t offset
     if (told && done > 0) {
         struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
         struct trib_shim_write write = FROM(frame, &part, 1, done);
-        tell_at(&known, &write, offset);
+        record_at(&known, &write, offset);
     }
     return done;
 }
@@ -112,7 +112,7 @@ TRIB_CALL ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t of
 
     if (told && done > 0) {
         struct trib_shim_write write = FROM(frame, parts, count, done);
-        tell_at(&known, &write, offset);
+        record_at(&known, &write, offset);
     }
     return done;
 }
@@ -128,10 +128,10 @@ TRIB_CALL ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t o
         return done;
     struct trib_shim_write write = FROM(frame, parts, count, done);
     if (offset == -1) {
-        trib_tell_append(&known, &write);
+        trib_record_append(&known, &write);
     } else {
         known.appends |= (flags & RWF_APPEND) != 0;
-        tell_at(&known, &write, offset);
+        record_at(&known, &write, offset);
     }
     return done;
 }

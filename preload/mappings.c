@@ -13,7 +13,7 @@
 #include "borrow.h"
 #include "raw.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 
 #define MAPPINGS      1024u
 #define LOCK_TURNS    1000u
@@ -69,14 +69,14 @@ static int64_t count_dirty(int fd, uint64_t offset_bytes, uint64_t length_bytes)
     return trib_syscall(SYS_cachestat, fd, range, counts, 0) == 0 ? (int64_t)counts[1] : -1;
 }
 
-static void tell_run(struct dirty_pages *pages) {
+static void record_run(struct dirty_pages *pages) {
     if (pages->end > pages->start)
-        trib_tell_mapped(pages->mapped, pages->start, pages->end - pages->start);
+        trib_record_mapped(pages->mapped, pages->start, pages->end - pages->start);
 }
 
 static void add_run(struct dirty_pages *pages, uint64_t start, uint64_t end) {
     if (start != pages->end) {
-        tell_run(pages);
+        record_run(pages);
         pages->start = start;
     }
     pages->end = end;
@@ -117,7 +117,7 @@ static int borrow(const struct mapping *mapping) {
 }
 
 /* [from, to) of the memory, inside the mapping. */
-static void tell_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t to) {
+static void record_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t to) {
     struct dirty_pages pages = {.mapped = &mapping->mapped, .fd = descriptor_of(mapping)};
     uint64_t offset = mapping->offset_bytes + (from - mapping->start);
     int borrowed = pages.fd < 0 ? borrow(mapping) : -1;
@@ -125,7 +125,7 @@ static void tell_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t 
     if (borrowed >= 0)
         pages.fd = borrowed;
     find_dirty(&pages, offset, offset + (to - from));
-    tell_run(&pages);
+    record_run(&pages);
     if (borrowed >= 0)
         trib_return_descriptor(borrowed);
 }
@@ -172,7 +172,7 @@ void trib_mappings_sync(const void *start, size_t length_bytes) {
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
         if (!take(i, &mapping) || mapping.start >= to || mapping.end <= from)
             continue;
-        tell_dirty(&mapping, mapping.start > from ? mapping.start : from, mapping.end < to ? mapping.end : to);
+        record_dirty(&mapping, mapping.start > from ? mapping.start : from, mapping.end < to ? mapping.end : to);
     }
     errno = kept;
 }
@@ -183,7 +183,7 @@ static void sync_those_of(uint64_t file) {
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
         if (take(i, &mapping) && (file == 0 || mapping.mapped.file == file))
-            tell_dirty(&mapping, mapping.start, mapping.end);
+            record_dirty(&mapping, mapping.start, mapping.end);
     errno = kept;
 }
 

@@ -16,7 +16,7 @@
 #include "raw.h"
 #include "shim.h"
 #include "sink.h"
-#include "tell.h"
+#include "record.h"
 
 /* ---- children share the offsets of their parent's descriptors ---- */
 
@@ -75,7 +75,7 @@ __asm__(".pushsection .text\n"
         "    decl %fs:(%rdx)\n"
         "    push %rax\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call trib_programs_tell\n"
+        "    call trib_programs_report\n"
         "    pop %rax\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    ret\n"
@@ -138,8 +138,8 @@ void trib_shim_pause(bool pause) {
     trib_sink_pause(pause);
 }
 
-void trib_shim_tell_signature(uint64_t signature) {
-    trib_sink_tell_signature(signature);
+void trib_shim_name_signature(uint64_t signature) {
+    trib_sink_name_signature(signature);
 }
 
 bool trib_shim_status(struct trib_status *out) {

@@ -9,6 +9,6 @@
 
 /* Punched, zeroed and collapsed ranges die; what lies behind a collapsed or an inserted range dies with them, because
  * nothing remembers that it moved. */
-void trib_tell_fallocated(const struct trib_descriptor *known, int mode, int64_t offset, int64_t length);
+void trib_record_fallocated(const struct trib_descriptor *known, int mode, int64_t offset, int64_t length);
 
 #endif

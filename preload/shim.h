@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shim: libc's calls that write, delete, truncate, rename, map and sync files, told to Tributary before the result
- * goes back to the program. An object library: libtributary-preload.so is the shim alone; other doors link it and say
+ * goes back to the program. An object library: libtributary-preload.so is the shim alone; other adapters link it and say
  * who writes (the write-buffer hook: which page and which front end; a JVM agent: which Java frames).
  *
  * Promise: bytes, results and errno are libc's. Only regular files are told of. */
@@ -37,7 +37,7 @@ typedef uint64_t trib_shim_identify(const struct trib_shim_write *write, struct 
 /* Replaces the default (native call path of `frame`). Before the first write or at any time; NULL restores it. */
 TRIB_EXPORT void trib_shim_identify_with(trib_shim_identify *identify);
 
-/* The default, for a door that knows nothing better about this write. */
+/* The default, for an adapter that knows nothing better about this write. */
 TRIB_EXPORT trib_shim_identify trib_shim_identify_native;
 
 /* For a library that is loaded with options of a pipeline (docs/options.md): opens it and tells of every call from now
@@ -48,7 +48,7 @@ TRIB_EXPORT int trib_shim_start(const char *options, struct trib_error *error);
 TRIB_EXPORT void trib_shim_pause(bool pause);
 
 /* In a session: writes of other processes may carry this call path, which was captured here. Once per path is enough. */
-TRIB_EXPORT void trib_shim_tell_signature(uint64_t signature);
+TRIB_EXPORT void trib_shim_name_signature(uint64_t signature);
 
 /* What the pipeline of this process has counted. False: there is none, as in a session. */
 TRIB_EXPORT bool trib_shim_status(struct trib_status *out);

@@ -214,9 +214,9 @@ void trib_sink_name(uint64_t file, const char *path) {
         trib_pipeline_name_file(pipeline, file, path);
 }
 
-void trib_sink_tell_signature(uint64_t signature) {
+void trib_sink_name_signature(uint64_t signature) {
     if (trib_sink_is_session() && is_open())
-        trib_producer_tell_signature(producer, signature);
+        trib_producer_name_signature(producer, signature);
 }
 
 void trib_sink_join(void) {

@@ -29,7 +29,7 @@ bool trib_sink_is_session(void);
 void trib_sink_submit(const struct trib_event *event);
 void trib_sink_name(uint64_t file, const char *path);
 /* In a session: a call path of this process that events of others will carry. */
-void trib_sink_tell_signature(uint64_t signature);
+void trib_sink_name_signature(uint64_t signature);
 /* Joins the session now, before the first event. */
 void trib_sink_join(void);
 /* Whether the session's file is closed to who this process is now: whatever it starts, or forks, cannot join. */

@@ -8,7 +8,7 @@
 #include <tributary/event.h>
 
 #include "ranges.h"
-#include "tell.h"
+#include "record.h"
 
 static uint64_t total_bytes(const struct iovec *parts, int count) {
     uint64_t bytes = 0;
@@ -18,7 +18,7 @@ static uint64_t total_bytes(const struct iovec *parts, int count) {
     return bytes;
 }
 
-static void tell_write(const struct io_uring_sqe *entry, struct trib_descriptor *known, void *frame) {
+static void record_write(const struct io_uring_sqe *entry, struct trib_descriptor *known, void *frame) {
     struct iovec part = {(void *)(uintptr_t)entry->addr, entry->len};
     bool vector = entry->opcode == IORING_OP_WRITEV;
     struct trib_shim_write write = {
@@ -36,12 +36,12 @@ static void tell_write(const struct io_uring_sqe *entry, struct trib_descriptor 
         write.offset_bytes = trib_descriptor_advance(known, 0);
     }
     if (known->appends) /* the end as it is now: entries of one submission may meet there */
-        trib_tell_at_end(known, &write);
+        trib_record_at_end(known, &write);
     else
-        trib_tell_write(known, &write);
+        trib_record_write(known, &write);
 }
 
-void trib_uring_tell(const struct io_uring_sqe *entry, void *frame) {
+void trib_uring_record(const struct io_uring_sqe *entry, void *frame) {
     struct trib_descriptor known;
     int fd = entry->fd;
 
@@ -56,15 +56,15 @@ void trib_uring_tell(const struct io_uring_sqe *entry, void *frame) {
     case IORING_OP_WRITEV:
     case IORING_OP_WRITE_FIXED:
         if (trib_descriptor_look(fd, frame, &known))
-            tell_write(entry, &known, frame);
+            record_write(entry, &known, frame);
         break;
     case IORING_OP_FSYNC:
         if (trib_descriptor_look(fd, frame, &known))
-            trib_tell_sync(known.file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
+            trib_record_sync(known.file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
         break;
     case IORING_OP_FALLOCATE: /* addr is the length, len the mode */
         if (trib_descriptor_look(fd, frame, &known))
-            trib_tell_fallocated(&known, (int)entry->len, (int64_t)entry->off, (int64_t)entry->addr);
+            trib_record_fallocated(&known, (int)entry->len, (int64_t)entry->off, (int64_t)entry->addr);
         break;
     default:
         break;

@@ -8,6 +8,6 @@
 #include <linux/io_uring.h>
 
 /* The path of `frame` submits `entry`. */
-void trib_uring_tell(const struct io_uring_sqe *entry, void *frame);
+void trib_uring_record(const struct io_uring_sqe *entry, void *frame);
 
 #endif

@@ -28,15 +28,15 @@ constexpr const char *kPath = "abcfadbgafcbadfabcfa";
 
 uint64_t sink; // keeps results alive
 
-// ---- the methods: each is a function that a door would be, capturing its caller's path ----
+// ---- the methods: each is a function that an adapter would be, capturing its caller's path ----
 
-#define DOOR __attribute__((noinline)) void
+#define ADAPTER __attribute__((noinline)) void
 
-DOOR ours(unsigned depth) {
+ADAPTER ours(unsigned depth) {
     sink += trib_signature_capture(TRIB_FRAME_HERE(), depth);
 }
 
-DOOR libunwind(unsigned depth) {
+ADAPTER libunwind(unsigned depth) {
     void *address[TRIB_SIGNATURE_DEPTH_MAX];
     sink += static_cast<uint64_t>(unw_backtrace(address, static_cast<int>(depth)));
 }
@@ -45,7 +45,7 @@ DOOR libunwind(unsigned depth) {
 int (*glibc_backtrace)(void **, int) = reinterpret_cast<int (*)(void **, int)>(
     dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "backtrace"));
 
-DOOR glibc(unsigned depth) {
+ADAPTER glibc(unsigned depth) {
     void *address[TRIB_SIGNATURE_DEPTH_MAX];
     sink += static_cast<uint64_t>(glibc_backtrace(address, static_cast<int>(depth)));
 }
@@ -67,7 +67,7 @@ bool is_code(uintptr_t word) {
     return after != segments.begin() && word < (after - 1)->end;
 }
 
-DOOR scan(unsigned depth) {
+ADAPTER scan(unsigned depth) {
     uint64_t signature = 0;
     const uintptr_t *word = static_cast<uintptr_t *>(TRIB_FRAME_HERE()) + 1;
     for (unsigned found = 0; found < depth && reinterpret_cast<uintptr_t>(word) < stack_end;
@@ -132,7 +132,7 @@ double median(std::vector<double> values) {
 }
 
 struct Timing {
-    void (*door)(unsigned);
+    void (*adapter)(unsigned);
     unsigned depth;
     bool fresh_frames; // every capture from a frame address not seen lately, which defeats the memo
     std::vector<double> ticks_per_call;
@@ -141,7 +141,7 @@ struct Timing {
 __attribute__((noinline)) void call_from_lower_frame(const Timing *timing, unsigned position) {
     volatile char *room = static_cast<char *>(alloca(16 * (position + 1)));
     room[0] = 0;
-    timing->door(timing->depth);
+    timing->adapter(timing->depth);
     room[0] = 1;
 }
 
@@ -159,14 +159,14 @@ __attribute__((noinline)) void time_batches(void *arg) {
     const double overhead = clock_overhead();
     unsigned position = 0;
     for (unsigned i = 0; i < 64; i++)
-        timing->door(timing->depth);
+        timing->adapter(timing->depth);
     for (unsigned batch = 0; batch < kBatches; batch++) {
         const uint64_t start = ticks();
         for (unsigned i = 0; i < kBatch; i++) {
             if (timing->fresh_frames)
                 call_from_lower_frame(timing, position++ % 4096);
             else
-                timing->door(timing->depth);
+                timing->adapter(timing->depth);
         }
         timing->ticks_per_call.push_back((static_cast<double>(ticks() - start) - overhead) /
                                          kBatch);
@@ -245,13 +245,13 @@ void compare_many(Tally *tally, unsigned captures, uint64_t seed) {
 int main() {
     const struct {
         const char *suffix;
-        void (*door)(unsigned);
+        void (*adapter)(unsigned);
     } methods[] = {{"", ours}, {"_libunwind", libunwind}, {"_backtrace", glibc}, {"_scan", scan}};
     find_code();
     for (unsigned depth : {5u, 8u, 12u, 16u})
         for (const auto &method : methods)
             report_time("capture_ns_d" + std::to_string(depth) + method.suffix,
-                        {method.door, depth, false, {}}, kPath,
+                        {method.adapter, depth, false, {}}, kPath,
                         "median over batches of 32; path of 20 frames without frame pointers");
     report_time("capture_ns_d12_frame_pointers", {ours, 12, false, {}}, "eeeeeeeeeeeeeeeeeeee",
                 "as capture_ns_d12 where every frame keeps rbp, so twice the words are verified");

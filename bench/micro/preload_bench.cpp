@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the preload door adds to a 4-KiB write of an unmodified program: interposition, capture of the call path, and the
+// What the preload adapter adds to a 4-KiB write of an unmodified program: interposition, capture of the call path, and the
 // event into a session's ring, with a recorder that writes a trace beside it. The program runs itself with and without
 // the library, in turn; medians of batches, and of seven pairs. The bar: 150 ns for pwrite.
 #include <fcntl.h>

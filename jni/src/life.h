@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door's life in this process: preloaded, loaded as an agent, or attached; and the VM's life around it. */
+/* The adapter's life in this process: preloaded, loaded as an agent, or attached; and the VM's life around it. */
 #ifndef TRIB_JVM_LIFE_H
 #define TRIB_JVM_LIFE_H
 

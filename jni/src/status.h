@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this door says of itself, as keys and values: one list for the status command and for the MXBean. */
+/* What this adapter says of itself, as keys and values: one list for the status command and for the MXBean. */
 #ifndef TRIB_JVM_STATUS_H
 #define TRIB_JVM_STATUS_H
 

@@ -75,7 +75,7 @@ __attribute__((noinline)) static uint64_t learn(void *frame, unsigned depth) {
     uint64_t path = follow((uintptr_t)frame, depth, addresses, &count);
     uint64_t signature = trib_signature_capture(frame, depth);
 
-    trib_shim_tell_signature(signature); /* another process, which knows the number alone, may write the page */
+    trib_shim_name_signature(signature); /* another process, which knows the number alone, may write the page */
     if (!chain_is_whole(signature, addresses, count))
         return signature;
     uint64_t slot = (path >> 32) % PATHS;

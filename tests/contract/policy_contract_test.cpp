@@ -14,7 +14,7 @@ namespace {
 
 std::vector<const trib_policy *> all_policies() {
     std::vector<const trib_policy *> policies;
-    for (auto policy = trib_policies; *policy; policy++)
+    for (auto policy = trib_policies(); *policy; policy++)
         policies.push_back(*policy);
     return policies;
 }

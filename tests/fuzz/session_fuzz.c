@@ -15,9 +15,9 @@
 
 #include <tributary/session.h>
 
-#include "base/log.h"
-#include "session/recorder.h"
-#include "session/recorder_file.h"
+#include "log/log.h"
+#include "recorder/recorder.h"
+#include "recorder/recorder_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,16 +55,16 @@ static void hear_uncovered(void *arg, enum trib_uncovered why, const char *path)
     hear_path(arg, (uint64_t)why, path);
 }
 
-static void hear_module(void *arg, uint32_t index, const struct trib_module *module) {
-    require(index < TRIB_TOLD_MODULES && module->build_id_bytes <= sizeof module->build_id, "module");
+static void take_module(void *arg, uint32_t index, const struct trib_module *module) {
+    require(index < TRIB_TEXTS_MODULES && module->build_id_bytes <= sizeof module->build_id, "module");
     hear_path(arg, index, module->path);
 }
 
-static void hear_signature(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count) {
+static void take_signature(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count) {
     struct world *world = arg;
     require(count <= TRIB_SIGNATURE_DEPTH_MAX, "frames");
     for (uint32_t i = 0; i < count; i++) {
-        require(frames[i].module < TRIB_TOLD_MODULES, "frame's module");
+        require(frames[i].module < TRIB_TEXTS_MODULES, "frame's module");
         world->told += frames[i].offset_bytes;
     }
     world->told += signature;
@@ -72,7 +72,7 @@ static void hear_signature(void *arg, uint64_t signature, const struct trib_fram
 
 static unsigned take(struct world *world) {
     static struct trib_event batch[BATCH];
-    const struct trib_session_sink sink = {world, hear_path, hear_module, hear_signature, hear_program,
+    const struct trib_session_sink sink = {world, hear_path, take_module, take_signature, hear_program,
                                             hear_uncovered};
     unsigned count = trib_session_take(world->session, batch, BATCH, &sink);
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "policy/dstream_cluster.h"
+#include "rivals/dstream_cluster.h"
 
 using namespace trib_test;
 

@@ -74,7 +74,7 @@ const KindCell KIND_CELLS[] = {
     {TRIB_FILE_OBJECT, TRIB_LEVEL_UNKNOWN, 0, 0, 0, 3, 9, 6},
     {TRIB_FILE_LINKED, TRIB_LEVEL_UNKNOWN, 0, 0, 0, 4, 10, 7},
     {TRIB_FILE_OTHER, 0, 0, 0, 0, 0, 0, 0},
-    {TRIB_FILE_KIND_COUNT, 0, 0, 0, 0, 0, 0, 0}, // of a newer door
+    {TRIB_FILE_KIND_COUNT, 0, 0, 0, 0, 0, 0, 0}, // of a newer adapter
     {UINT8_MAX, 0, 0, 0, 0, 0, 0, 0},
 };
 

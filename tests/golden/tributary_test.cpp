@@ -173,7 +173,7 @@ TEST_CASE("tributary: a path follows the past that explains its lifetimes") {
         }
         trib_contexts_look(c.contexts, clock);
     }
-    REQUIRE(c.contexts->node[node].prophet == (by_block ? TRIB_BY_BLOCK : TRIB_BY_REGION));
+    REQUIRE(c.contexts->node[node].predictor == (by_block ? TRIB_BY_BLOCK : TRIB_BY_REGION));
 }
 
 TEST_CASE("tributary: a past that says nothing is not followed") {
@@ -185,7 +185,7 @@ TEST_CASE("tributary: a past that says nothing is not followed") {
         if (clock % 1000 == 0)
             trib_contexts_look(c.contexts, clock);
     }
-    REQUIRE(c.contexts->node[node].prophet == TRIB_BY_CONTEXT);
+    REQUIRE(c.contexts->node[node].predictor == TRIB_BY_CONTEXT);
     REQUIRE(c.contexts->node[node].overwrites > 100); // there was evidence
 }
 
@@ -268,9 +268,9 @@ TEST_CASE("tributary: plan=files tells apart what dies with its file, not what i
     REQUIRE(last_in_place == (files ? 0 : 4));
 }
 
-TEST_CASE("tributary: rehearsed starts as plan=files") {
+TEST_CASE("tributary: simulated starts as plan=files") {
     State state, other;
-    Policy rehearsed("tributary", state, 8, "", 256 * MiB), files("tributary", other, 8, "plan=files", 256 * MiB);
+    Policy simulated("tributary", state, 8, "", 256 * MiB), files("tributary", other, 8, "plan=files", 256 * MiB);
     trib_placement in_place{}, file{};
     in_place.who = context(7);
     file.who = context(8);
@@ -279,14 +279,14 @@ TEST_CASE("tributary: rehearsed starts as plan=files") {
         const bool trimmed = clock % 2;
         const uint64_t lba = trimmed ? 2000 + clock % 500 : clock % 500;
         trib_placement &write = trimmed ? file : in_place;
-        for (Policy *p : {&rehearsed, &files})
+        for (Policy *p : {&simulated, &files})
             if (trimmed)
                 p->discard(lba, 1, clock * TRIB_BLOCK_BYTES);
-        const uint16_t stream = rehearsed.place_block(lba, clock, 1, write);
+        const uint16_t stream = simulated.place_block(lba, clock, 1, write);
         REQUIRE(stream == files.place_block(lba, clock, 1, write));
         REQUIRE((trimmed || stream == 0));
         most = std::max(most, stream);
-        rehearsed.tick(clock * TRIB_BLOCK_BYTES);
+        simulated.tick(clock * TRIB_BLOCK_BYTES);
         files.tick(clock * TRIB_BLOCK_BYTES);
     }
     REQUIRE(most > 0);

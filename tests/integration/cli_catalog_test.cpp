@@ -44,10 +44,10 @@ TEST_CASE("policies and drives are the registries") {
     const Json policies = trib({"policies", "--json"}).json()["policies"];
     const auto policy_names = lines_of(trib({"policies", "--names"}).out);
     size_t count = 0;
-    for (; trib_policies[count]; count++) {
-        CHECK(policies[count]["name"] == trib_policies[count]->name);
-        CHECK(policies[count]["summary"] == trib_policies[count]->summary);
-        CHECK(policy_names[count] == trib_policies[count]->name);
+    for (; trib_policies()[count]; count++) {
+        CHECK(policies[count]["name"] == trib_policies()[count]->name);
+        CHECK(policies[count]["summary"] == trib_policies()[count]->summary);
+        CHECK(policy_names[count] == trib_policies()[count]->name);
     }
     CHECK(policies.size() == count);
     CHECK(policy_names.size() == count);
@@ -102,8 +102,8 @@ TEST_CASE("docs/options.md holds the tables that the tool prints, all keys and n
     // Regenerate with: trib options --markdown
     CHECK(has(document, tables));
     std::vector<const trib_option_spec *> all = {trib_pipeline_options};
-    for (size_t i = 0; trib_policies[i]; i++)
-        all.push_back(trib_policies[i]->options);
+    for (size_t i = 0; trib_policies()[i]; i++)
+        all.push_back(trib_policies()[i]->options);
     for (size_t i = 0; trib_drives[i]; i++)
         all.push_back(trib_drives[i]->options);
     for (const trib_option_spec *specs : all)

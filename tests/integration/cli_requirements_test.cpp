@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy that needs what the work lacks refuses with a sentence that names it, at every door of
+// A policy that needs what the work lacks refuses with a sentence that names it, at every adapter of
 // the tool; with that one thing added it runs.
 #include "support/cli.hpp"
 

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 
 #ifndef JVM_HOMES
-TEST_CASE("the jar of the JVM door") {
+TEST_CASE("the jar of the JVM adapter") {
     WARN("no JDK: not tested");
 }
 #else

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 
 #ifndef JVM_HOMES
-TEST_CASE("the JVM door") {
+TEST_CASE("the JVM adapter") {
     WARN("no JDK: not tested");
 }
 #else

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/log.h"
+#include "log/log.h"
 #include "support/events.hpp"
 #include "support/pipeline.hpp"
 #include "trace/trace.h"

@@ -11,5 +11,5 @@ if(TARGET tributary-rocksdb-plugin AND TRIB_DB_BENCH AND NOT TRIB_SANITIZE)
   target_compile_definitions(${name} PRIVATE TRIB_DB_BENCH="${TRIB_DB_BENCH}"
     TRIB_CAPTURE_VERIFIER="$<TARGET_FILE:capture_verifier>")
 else()
-  message(STATUS "${name}: empty, it needs the RocksDB door, db_bench and a build without sanitizers")
+  message(STATUS "${name}: empty, it needs the RocksDB adapter, db_bench and a build without sanitizers")
 endif()

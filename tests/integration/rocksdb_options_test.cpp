@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The option grammar of the RocksDB door.
+// The option grammar of the RocksDB adapter.
 #include "support/catch.hpp"
 
 #include "tributary_options.h"
@@ -36,7 +36,7 @@ TEST_CASE("every way to write a URI") {
     CHECK(parse("tributary://trace:/a:b=c").pipeline == "trace=/a:b=c");
 }
 
-TEST_CASE("the door's own keys stay with the door") {
+TEST_CASE("the adapter's own keys stay with the adapter") {
     const TributaryOptions defaults = parse("tributary://");
     CHECK(defaults.depth == 12);
     CHECK(defaults.open_depth == 5);

@@ -20,7 +20,7 @@
 
 #include <tributary/session.h>
 
-#include "base/ring.h"
+#include "ring/ring.h"
 #include "support/folder.hpp"
 #include "support/pipeline.hpp"
 #include "trace/trace.h"

@@ -23,7 +23,7 @@ constexpr uint16_t STREAMS = 8;
 // Without those that know the future: to them no two blocks are alike.
 std::vector<std::string> online_policies() {
     std::vector<std::string> names;
-    for (auto policy = trib_policies; *policy; policy++)
+    for (auto policy = trib_policies(); *policy; policy++)
         if (!((*policy)->needs & TRIB_NEEDS_FUTURE))
             names.push_back((*policy)->name);
     return names;

@@ -2,7 +2,7 @@
 // Stands for the shim where only the write-buffer hook is tested.
 #include "support/buffer_hook.hpp"
 
-void trib_shim_tell_signature(uint64_t) {
+void trib_shim_name_signature(uint64_t) {
 }
 
 uint64_t trib_shim_identify_native(const trib_shim_write *write, trib_context *who) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/fios_train.h"
+#include "rivals/fios_train.h"
 
 namespace trib_test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the JVM door: the JDKs of this machine, Java programs compiled, and what a trace says of Java call paths.
+// For tests of the JVM adapter: the JDKs of this machine, Java programs compiled, and what a trace says of Java call paths.
 // Needs JVM_HOMES and JVM_LIBRARY (support/jvm.cmake); JVM_SANITIZER names the runtime that must come before the JVM.
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads at the JVM door's tables, which C++ cannot include: how often what came back was not what was put in. */
+/* Threads at the JVM adapter's tables, which C++ cannot include: how often what came back was not what was put in. */
 #ifndef TRIB_TEST_JVM_TABLES_H
 #define TRIB_TEST_JVM_TABLES_H
 

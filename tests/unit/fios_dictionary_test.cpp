@@ -4,8 +4,8 @@
 #include "support/policy.hpp"
 
 #include "base/hash.h"
-#include "base/log.h"
-#include "policy/fios_dictionary.h"
+#include "log/log.h"
+#include "rivals/fios_dictionary.h"
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JVM door's pure parts: names that every JDK gives alike, and the agent's options.
+// The JVM adapter's pure parts: names that every JDK gives alike, and the agent's options.
 #include "support/catch.hpp"
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JVM door's tables under threads: a signature is its key's or nobody's, a name has one number, bytes add up.
+// The JVM adapter's tables under threads: a signature is its key's or nobody's, a name has one number, bytes add up.
 #include "support/catch.hpp"
 
 #include <cstdint>
@@ -45,7 +45,7 @@ TEST_CASE("bytes of a signature add up over threads") {
     CHECK(trib_tally_lost() == 0);
 }
 #else
-TEST_CASE("the JVM door's tables") {
+TEST_CASE("the JVM adapter's tables") {
     WARN("no JDK: not tested");
 }
 #endif

@@ -78,7 +78,7 @@ TEST_CASE("option pages: of a database page only what it has, of other writes ev
     page.io_activity = trib_page_activity(TRIB_PAGE_LEAF, 8);
     page.column_family = 5;
     page.level = 0;
-    trib_context all = trib_flow_who(page, 1, TRIB_PAGES_AS_TOLD);
+    trib_context all = trib_flow_who(page, 1, TRIB_PAGES_AS_RECORDED);
     CHECK((all.signature == 42 && all.io_activity == page.io_activity && all.column_family == 5 && all.level == 0));
 
     trib_context front = trib_flow_who(page, 1, TRIB_PAGES_FRONT);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/ring.h"
+#include "ring/ring.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "session/coverage.h"
+#include "producer/coverage.h"
 #include "support/elf.hpp"
 #include "support/folder.hpp"
 

@@ -14,7 +14,7 @@
 
 #include <tributary/signature.h>
 
-#include "signature/elf_symbols.h"
+#include "symbol/elf_symbols.h"
 #include "support/catch.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one record of Tributary. Doors build it, the trace stores it, tests and fuzzers make it, replay feeds it.
+/* The one record of Tributary. Adapters build it, the trace stores it, tests and fuzzers make it, replay feeds it.
  * Time is logical (host bytes written), so the same events always give the same answer, live or replayed.
  * Thread safety: plain data. Layout: 64 bytes, one cache line, fixed for the lifetime of a major version. */
 #ifndef TRIBUTARY_EVENT_H
@@ -41,7 +41,7 @@ enum trib_cause {
     TRIB_CAUSE_CLOSE = 18,
 };
 
-/* What a file is for. A door that cannot tell uses UNKNOWN. Values are stored in traces: append only. A commit log
+/* What a file is for. An adapter that cannot tell uses UNKNOWN. Values are stored in traces: append only. A commit log
  * (Cassandra) or a redo log is a WAL, a table's data file an SST, whatever the engine calls them. */
 enum trib_file_kind {
     TRIB_FILE_UNKNOWN = 0,
@@ -80,7 +80,7 @@ enum trib_write_hint {
 struct trib_context {
     uint64_t signature;     /* stable 64-bit id of the call path; 0 = unknown */
     uint16_t column_family; /* 16-bit hash of the column family's name; 0 = unknown */
-    uint16_t tenant;        /* in a session the program's number, else as the door says; dense from 0 within a trace */
+    uint16_t tenant;        /* in a session the program's number, else as the adapter says; dense from 0 within a trace */
     uint8_t file_kind;      /* enum trib_file_kind */
     uint8_t write_hint;     /* enum trib_write_hint */
     uint8_t io_activity;    /* the engine's own number (RocksDB Env::IOActivity); TRIB_ACTIVITY_UNKNOWN */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The context of a page that a write-buffer engine flushes (InnoDB, PostgreSQL): how what is known of the page lies in
- * struct trib_context. Doors write it, the tool names it; docs/formats/page-context.md.
+ * struct trib_context. Adapters write it, the tool names it; docs/formats/page-context.md.
  *
  *   signature      call path of the front end that dirtied the page (the majority of the modifications since its last
  *                  flush); trib_page_unnoted_signature(class) if nobody said

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pipeline: one policy, its learned state, and optionally a drive and a trace. The flow itself is
- * core/src/pipeline.c. Options grammar: "key=value,key=value" (docs/options.md); an unknown key, policy, drive or
+ * core/engine/pipeline.c. Options grammar: "key=value,key=value" (docs/options.md); an unknown key, policy, drive or
  * preset is an error that lists the valid ones.
  *
- * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: doors call
+ * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: adapters call
  * trib_pipeline_submit from any thread; it copies the event into a bounded ring and returns; a maintenance thread of
  * the pipeline writes the trace and runs the same flow in the same order. Submit never blocks, never allocates, never
  * fails: a full ring drops the event and counts it. In the child of a fork a live pipeline is inert: submit drops,
@@ -108,7 +108,7 @@ TRIB_EXPORT void trib_pipeline_observe(struct trib_pipeline *pipeline, const str
 
 /* Replay of known work, before its first event: deaths[i] is how many blocks will have reached the drive when the i-th
  * of them dies, UINT32_MAX if it never does. For policies that need the future; the array must outlive the pipeline. */
-TRIB_EXPORT void trib_pipeline_foretell(struct trib_pipeline *pipeline, const uint32_t *deaths, uint64_t count);
+TRIB_EXPORT void trib_pipeline_future(struct trib_pipeline *pipeline, const uint32_t *deaths, uint64_t count);
 
 /* What the policy costs; nanoseconds are medians over every 61st call, clock reading included; 0 if there were none. */
 struct trib_cost_report {

@@ -38,7 +38,7 @@ TRIB_EXPORT bool trib_producer_submit(struct trib_producer *producer, const stru
 
 /* Tells the frames of a call path of this process that other processes' events will carry: they know its id alone.
  * Nothing if the session has seen them. Like submit otherwise. */
-TRIB_EXPORT void trib_producer_tell_signature(struct trib_producer *producer, uint64_t signature);
+TRIB_EXPORT void trib_producer_name_signature(struct trib_producer *producer, uint64_t signature);
 
 /* Names a file in the trace so that people can read it. Dropped silently when there is no room. */
 TRIB_EXPORT void trib_producer_name_file(struct trib_producer *producer, uint64_t file, const char *path);

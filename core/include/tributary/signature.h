@@ -76,7 +76,7 @@ TRIB_EXPORT uint64_t trib_signature_capture(void *frame, unsigned depth);
 TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames,
                                            unsigned capacity);
 
-/* For a door that knows more of a path than return addresses, such as Java methods. A frame of code that no ELF file
+/* For an adapter that knows more of a path than return addresses, such as Java methods. A frame of code that no ELF file
  * holds, as a module of its own: `name` is its identity, "java:" and what people should read, descriptor behind it
  * from '(' on. Equal names give equal frames in every process and run. 0; -EINVAL (no "java:"); -ENOSPC (the frame is
  * right, but its name will not be known). Costs microseconds: keep the frame. */

@@ -10,13 +10,13 @@
 
 using Signature = TributaryOptions::Signature;
 
-TributaryReporter::TributaryReporter(TributaryDoor* door, uint64_t file,
+TributaryReporter::TributaryReporter(TributaryAdapter* adapter, uint64_t file,
                                      const trib_context& who)
-    : door_(door),
+    : adapter_(adapter),
       file_(file),
       who_(who),
-      per_write_(door->options().signature == Signature::kWrite ||
-                 (door->options().signature == Signature::kAuto &&
+      per_write_(adapter->options().signature == Signature::kWrite ||
+                 (adapter->options().signature == Signature::kAuto &&
                   who.file_kind == TRIB_FILE_WAL)) {}
 
 void TributaryReporter::SetHint(
@@ -54,7 +54,7 @@ trib_event TributaryReporter::Write(
 }
 
 void TributaryReporter::Truncated(uint64_t size) {
-  door_->ReportDeath(file_, size, TRIB_CAUSE_TRUNCATE);
+  adapter_->ReportDeath(file_, size, TRIB_CAUSE_TRUNCATE);
 }
 
 void TributaryReporter::Synced(uint64_t offset, uint64_t length,
@@ -62,7 +62,7 @@ void TributaryReporter::Synced(uint64_t offset, uint64_t length,
   trib_event event = Event(TRIB_EVENT_SYNC, cause);
   event.offset_bytes = offset;
   event.length_bytes = length;
-  door_->Report(event);
+  adapter_->Report(event);
 }
 
 // Told before the target closes the file: after that its inode may be
@@ -72,7 +72,7 @@ void TributaryReporter::Closing() {
   if (closed_) return;
   closed_ = true;
   Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
-  door_->Closing(file_);
+  adapter_->Closing(file_);
 }
 
 // Inlined into each entry point: `frame` must be the one RocksDB called.

@@ -9,25 +9,25 @@
 #include <memory>
 
 #include "rocksdb/file_system.h"
-#include "tributary_door.h"
+#include "tributary_adapter.h"
 
 // One open file as the pipeline knows it.
 class TributaryReporter {
  public:
   // file: trib_file_identity. who: with the opener's signature.
-  TributaryReporter(TributaryDoor* door, uint64_t file,
+  TributaryReporter(TributaryAdapter* adapter, uint64_t file,
                     const trib_context& who);
 
   bool signature_per_write() const { return per_write_; }
-  unsigned depth() const { return door_->options().depth; }
+  unsigned depth() const { return adapter_->options().depth; }
 
-  void Opened() { door_->Opened(file_); }
+  void Opened() { adapter_->Opened(file_); }
   void SetHint(ROCKSDB_NAMESPACE::Env::WriteLifeTimeHint hint);
 
   // signature: of this write, or TRIB_SIGNATURE_UNKNOWN for the opener's.
   trib_event Write(uint64_t offset, uint64_t length, uint64_t signature,
                    const ROCKSDB_NAMESPACE::IOOptions& options);
-  void Wrote(const trib_event& write) { door_->Report(write); }
+  void Wrote(const trib_event& write) { adapter_->Report(write); }
   void Truncated(uint64_t size);
   void Synced(uint64_t offset, uint64_t length, trib_cause cause);
   // The first call counts.
@@ -36,7 +36,7 @@ class TributaryReporter {
  private:
   trib_event Event(trib_event_kind kind, trib_cause cause) const;
 
-  TributaryDoor* const door_;
+  TributaryAdapter* const adapter_;
   const uint64_t file_;
   trib_context who_;
   const bool per_write_;

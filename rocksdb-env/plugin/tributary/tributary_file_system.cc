@@ -67,7 +67,7 @@ class DoomedFile {
 // Never destroyed: a file system may outlive this library's static objects.
 struct Registry {
   std::mutex mutex;
-  std::map<const void*, TributaryDoor*> doors;
+  std::map<const void*, TributaryAdapter*> adapters;
 };
 
 Registry* FileSystems() {
@@ -78,21 +78,21 @@ Registry* FileSystems() {
 }  // namespace
 
 TributaryFileSystem::TributaryFileSystem(
-    const std::shared_ptr<FileSystem>& target, TributaryDoor* door)
-    : FileSystemWrapper(target), door_(door) {
+    const std::shared_ptr<FileSystem>& target, TributaryAdapter* adapter)
+    : FileSystemWrapper(target), adapter_(adapter) {
   std::lock_guard<std::mutex> lock(FileSystems()->mutex);
-  FileSystems()->doors[static_cast<FileSystem*>(this)] = door;
+  FileSystems()->adapters[static_cast<FileSystem*>(this)] = adapter;
 }
 
 TributaryFileSystem::~TributaryFileSystem() {
   std::lock_guard<std::mutex> lock(FileSystems()->mutex);
-  FileSystems()->doors.erase(static_cast<FileSystem*>(this));
+  FileSystems()->adapters.erase(static_cast<FileSystem*>(this));
 }
 
-TributaryDoor* TributaryFileSystem::DoorOf(const void* file_system) {
+TributaryAdapter* TributaryFileSystem::AdapterOf(const void* file_system) {
   std::lock_guard<std::mutex> lock(FileSystems()->mutex);
-  const auto found = FileSystems()->doors.find(file_system);
-  return found == FileSystems()->doors.end() ? nullptr : found->second;
+  const auto found = FileSystems()->adapters.find(file_system);
+  return found == FileSystems()->adapters.end() ? nullptr : found->second;
 }
 
 void TributaryFileSystem::Wrap(const std::string& path,
@@ -101,13 +101,13 @@ void TributaryFileSystem::Wrap(const std::string& path,
                                std::unique_ptr<FSWritableFile>* file) {
   const FileFacts facts = Look(path);
   if (facts.file == 0) {
-    door_->CountUnseenFile();
+    adapter_->CountUnseenFile();
     return;
   }
   trib_context who = TributaryDescribeWriter(path, options);
-  who.signature = trib_signature_capture(frame, door_->options().open_depth);
-  door_->NameFile(facts.file, path);
-  const TributaryReporter reporter(door_, facts.file, who);
+  who.signature = trib_signature_capture(frame, adapter_->options().open_depth);
+  adapter_->NameFile(facts.file, path);
+  const TributaryReporter reporter(adapter_, facts.file, who);
   file->reset(new TributaryWritableFile(std::move(*file), reporter,
                                         append ? facts.size_bytes : 0));
 }
@@ -119,7 +119,7 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewWritableFile(
   IOStatus status = target()->NewWritableFile(path, options, result, dbg);
   if (status.ok()) {
     if (before.size_bytes > 0) {
-      door_->ReportDeath(before.file, 0, TRIB_CAUSE_TRUNCATE);
+      adapter_->ReportDeath(before.file, 0, TRIB_CAUSE_TRUNCATE);
     }
     Wrap(path, options, false, TRIB_FRAME_HERE(), result);
   }
@@ -144,9 +144,9 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::ReuseWritableFile(
       target()->ReuseWritableFile(path, old_path, options, result, dbg);
   if (status.ok()) {
     if (over->last_link && over->file != old.file) {
-      door_->Lost(over->file, TRIB_CAUSE_RENAME_OVER);
+      adapter_->Lost(over->file, TRIB_CAUSE_RENAME_OVER);
     }
-    if (old.file != 0) door_->ReportDeath(old.file, 0, TRIB_CAUSE_REUSE);
+    if (old.file != 0) adapter_->ReportDeath(old.file, 0, TRIB_CAUSE_REUSE);
     Wrap(path, options, false, TRIB_FRAME_HERE(), result);
   }
   return status;
@@ -159,14 +159,14 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewRandomRWFile(
   if (!status.ok()) return status;
   const FileFacts facts = Look(path);
   if (facts.file == 0) {
-    door_->CountUnseenFile();
+    adapter_->CountUnseenFile();
     return status;
   }
   trib_context who = TributaryDescribeWriter(path, options);
   who.signature =
-      trib_signature_capture(TRIB_FRAME_HERE(), door_->options().open_depth);
+      trib_signature_capture(TRIB_FRAME_HERE(), adapter_->options().open_depth);
   result->reset(new TributaryRandomRWFile(
-      std::move(*result), TributaryReporter(door_, facts.file, who)));
+      std::move(*result), TributaryReporter(adapter_, facts.file, who)));
   return status;
 }
 
@@ -175,7 +175,7 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::DeleteFile(
   const DoomedFile doomed(path);
   IOStatus status = target()->DeleteFile(path, options, dbg);
   if (status.ok() && doomed->last_link) {
-    door_->Lost(doomed->file, TRIB_CAUSE_UNLINK);
+    adapter_->Lost(doomed->file, TRIB_CAUSE_UNLINK);
   }
   return status;
 }
@@ -189,9 +189,9 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::RenameFile(
   const FileFacts moved = Look(new_path);
   // Two names of one file: rename does nothing at all.
   if (over->last_link && over->file != moved.file) {
-    door_->Lost(over->file, TRIB_CAUSE_RENAME_OVER);
+    adapter_->Lost(over->file, TRIB_CAUSE_RENAME_OVER);
   }
-  if (moved.file != 0) door_->NameFile(moved.file, new_path);
+  if (moved.file != 0) adapter_->NameFile(moved.file, new_path);
   return status;
 }
 
@@ -201,7 +201,7 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::Truncate(
   const FileFacts before = Look(path);
   IOStatus status = target()->Truncate(path, size, options, dbg);
   if (status.ok() && size < before.size_bytes) {
-    door_->ReportDeath(before.file, size, TRIB_CAUSE_TRUNCATE);
+    adapter_->ReportDeath(before.file, size, TRIB_CAUSE_TRUNCATE);
   }
   return status;
 }
@@ -215,7 +215,7 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::SyncFile(
   const FileFacts facts = Look(path);
   if (status.ok() && facts.file != 0) {
     const trib_context who = TributaryDescribeWriter(path, file_options);
-    TributaryReporter(door_, facts.file, who)
+    TributaryReporter(adapter_, facts.file, who)
         .Synced(0, TRIB_LENGTH_TO_END, TRIB_CAUSE_FSYNC);
   }
   return status;
@@ -229,6 +229,6 @@ ROCKSDB_NAMESPACE::IOStatus TributaryFileSystem::NewLogger(
   // above, so that the LOG is seen like any other file.
   std::shared_ptr<Logger> log;
   IOStatus status = FileSystem::NewLogger(path, options, &log, dbg);
-  if (status.ok()) *result = std::make_shared<TributaryLogger>(log, door_);
+  if (status.ok()) *result = std::make_shared<TributaryLogger>(log, adapter_);
   return status;
 }

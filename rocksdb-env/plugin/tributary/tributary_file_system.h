@@ -11,7 +11,7 @@
 #include <string>
 
 #include "rocksdb/file_system.h"
-#include "tributary_door.h"
+#include "tributary_adapter.h"
 #include "tributary_writer.h"
 
 class TributaryFileSystem : public ROCKSDB_NAMESPACE::FileSystemWrapper {
@@ -26,14 +26,14 @@ class TributaryFileSystem : public ROCKSDB_NAMESPACE::FileSystemWrapper {
   using Logger = ROCKSDB_NAMESPACE::Logger;
 
   TributaryFileSystem(const std::shared_ptr<FileSystem>& target,
-                      TributaryDoor* door);
+                      TributaryAdapter* adapter);
   ~TributaryFileSystem() override;
 
   static const char* kClassName() { return "TributaryFileSystem"; }
   const char* Name() const override { return kClassName(); }
 
-  // The door of a file system made here, or nullptr. Never follows the pointer.
-  static TributaryDoor* DoorOf(const void* file_system);
+  // The adapter of a file system made here, or nullptr. Never follows the pointer.
+  static TributaryAdapter* AdapterOf(const void* file_system);
 
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<FSWritableFile>* result,
@@ -69,5 +69,5 @@ class TributaryFileSystem : public ROCKSDB_NAMESPACE::FileSystemWrapper {
   void Wrap(const std::string& path, const FileOptions& options, bool append,
             void* frame, std::unique_ptr<FSWritableFile>* file);
 
-  TributaryDoor* const door_;
+  TributaryAdapter* const adapter_;
 };

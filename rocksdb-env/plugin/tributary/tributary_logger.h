@@ -8,14 +8,14 @@
 #include <string>
 
 #include "rocksdb/env.h"
-#include "tributary_door.h"
+#include "tributary_adapter.h"
 
 class TributaryLogger : public ROCKSDB_NAMESPACE::Logger {
  public:
   using Logger = ROCKSDB_NAMESPACE::Logger;
 
-  TributaryLogger(const std::shared_ptr<Logger>& target, TributaryDoor* door)
-      : target_(target), door_(door) {}
+  TributaryLogger(const std::shared_ptr<Logger>& target, TributaryAdapter* adapter)
+      : target_(target), adapter_(adapter) {}
   ~TributaryLogger() override { Close().PermitUncheckedError(); }
 
   // The base class filters by level and adds the prefix, then calls this.
@@ -28,8 +28,8 @@ class TributaryLogger : public ROCKSDB_NAMESPACE::Logger {
 
  protected:
   ROCKSDB_NAMESPACE::Status CloseImpl() override {
-    if (door_->options().stats != TributaryOptions::Stats::kNone) {
-      std::istringstream lines(door_->StatusText());
+    if (adapter_->options().stats != TributaryOptions::Stats::kNone) {
+      std::istringstream lines(adapter_->StatusText());
       for (std::string line; std::getline(lines, line);) Line("%s", &line[0]);
     }
     return target_->Close();
@@ -44,5 +44,5 @@ class TributaryLogger : public ROCKSDB_NAMESPACE::Logger {
   }
 
   const std::shared_ptr<Logger> target_;
-  TributaryDoor* const door_;
+  TributaryAdapter* const adapter_;
 };

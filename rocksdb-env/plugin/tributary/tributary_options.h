@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of this door and how they meet those of the pipeline. One grammar,
-// "key=value,key=value": what this door does not know goes to the pipeline,
+// Options of this adapter and how they meet those of the pipeline. One grammar,
+// "key=value,key=value": what this adapter does not know goes to the pipeline,
 // which refuses unknown keys by naming the valid ones. Plain data.
 #pragma once
 

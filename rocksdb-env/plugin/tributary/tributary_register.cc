@@ -12,7 +12,7 @@
 #include "rocksdb/file_system.h"
 #include "rocksdb/utilities/object_registry.h"
 #include "rocksdb/version.h"
-#include "tributary_door.h"
+#include "tributary_adapter.h"
 #include "tributary_file_system.h"
 #include "tributary_rocksdb.h"
 
@@ -25,26 +25,26 @@ namespace {
 FileSystem* MakeFileSystem(const std::string& uri,
                            std::unique_ptr<FileSystem>* guard,
                            std::string* error) {
-  TributaryDoor* const door = TributaryDoor::Open(uri, error);
-  if (door == nullptr) return nullptr;
-  guard->reset(new TributaryFileSystem(FileSystem::Default(), door));
+  TributaryAdapter* const adapter = TributaryAdapter::Open(uri, error);
+  if (adapter == nullptr) return nullptr;
+  guard->reset(new TributaryFileSystem(FileSystem::Default(), adapter));
   return guard->get();
 }
 
-// One Env per door for the life of the process, and an empty guard: RocksDB
+// One Env per adapter for the life of the process, and an empty guard: RocksDB
 // accepts such an object wherever it wants an Env, also from an options string
 // ("env=tributary://"), where it refuses one that somebody owns.
 Env* FindEnv(const std::string& uri, std::unique_ptr<Env>* /*guard*/,
              std::string* error) {
   static std::mutex mutex;
-  static auto* const envs = new std::map<TributaryDoor*, Env*>;
-  TributaryDoor* const door = TributaryDoor::Open(uri, error);
-  if (door == nullptr) return nullptr;
+  static auto* const envs = new std::map<TributaryAdapter*, Env*>;
+  TributaryAdapter* const adapter = TributaryAdapter::Open(uri, error);
+  if (adapter == nullptr) return nullptr;
   std::lock_guard<std::mutex> lock(mutex);
-  Env*& env = (*envs)[door];
+  Env*& env = (*envs)[adapter];
   if (env == nullptr) {
     env = NewCompositeEnv(std::make_shared<TributaryFileSystem>(
-                              FileSystem::Default(), door))
+                              FileSystem::Default(), adapter))
               .release();
   }
   return env;
@@ -89,17 +89,17 @@ __attribute__((visibility("default"))) int RegisterTributary(
 
 int TributaryGetProperty(const void* file_system, const char* name,
                          char** text) {
-  TributaryDoor* const door = file_system == nullptr
-                                  ? TributaryDoor::First()
-                                  : TributaryFileSystem::DoorOf(file_system);
-  if (door == nullptr || name == nullptr) return -ENOENT;
+  TributaryAdapter* const adapter = file_system == nullptr
+                                  ? TributaryAdapter::First()
+                                  : TributaryFileSystem::AdapterOf(file_system);
+  if (adapter == nullptr || name == nullptr) return -ENOENT;
   std::string value;
   if (strcmp(name, "tributary.status") == 0) {
-    value = door->StatusText();
+    value = adapter->StatusText();
   } else if (strcmp(name, "tributary.stats") == 0) {
-    value = door->StatsJson();
+    value = adapter->StatsJson();
   } else if (strcmp(name, "tributary.options") == 0) {
-    value = door->in_force();
+    value = adapter->in_force();
   } else {
     return -ENOENT;
   }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linux AIO. A request is told of before it is submitted, with the length that it asks for: once the kernel has it,
- * its buffers may be filled anew at any moment, and who waits for it may be another thread, long after. What the
- * kernel then refuses was told in vain; submitted again, it counts as overwritten.
+/* Linux AIO. What the kernel has taken is recorded right after it said so, with the length asked for: only then is the program's
+ * memory known to be readable, and what it refused is not recorded. A thread that waits for completions may be quicker: a request
+ * that it has put to new use by then is recorded as that. Its memory may be used anew, but a program that gives it back to the
+ * kernel while its submitter has not returned would be read where nothing is (docs/decisions/0010-what-libc-does-inside.md).
  *
  * libaio's io_submit is the system call and nothing more, so this one needs no libaio and serves both versions of the
  * symbol: one without a version fits any. */
@@ -12,6 +13,7 @@
 
 #include <linux/aio_abi.h>
 
+#include "calls.h"
 #include "next.h"
 #include "raw.h"
 #include "sink.h"
@@ -38,16 +40,24 @@ static void record_request(const struct iocb *request, void *frame) {
         trib_record_write(&known, &write);
 }
 
+static long submit(aio_context_t context, long count, struct iocb **requests, void *frame) {
+    long taken = TRIB_RAW(SYS_io_submit, context, count, requests);
+    int kept = errno;
+
+    for (long i = 0; i < taken && trib_sink_wanted(); i++)
+        record_request(requests[i], frame);
+    errno = kept;
+    return taken;
+}
+
 /* As libaio's: the negative errno is the result, errno stays. */
 int io_submit(aio_context_t context, long count, struct iocb **requests);
 
 TRIB_CALL int io_submit(aio_context_t context, long count, struct iocb **requests) {
-    int kept = errno;
+    return (int)submit(context, count, requests, TRIB_FRAME_HERE());
+}
 
-    for (long i = 0; i < count && trib_sink_wanted(); i++)
-        record_request(requests[i], TRIB_FRAME_HERE());
-    long submitted = trib_syscall(SYS_io_submit, context, count, requests);
-    long result = submitted < 0 ? -errno : submitted;
-    errno = kept;
-    return (int)result;
+/* By number: calls_raw.c. */
+long trib_raw_io_submit(aio_context_t context, long count, struct iocb **requests) {
+    return trib_raw_result(submit(context, count, requests, TRIB_FRAME_HERE()));
 }

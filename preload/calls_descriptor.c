@@ -16,6 +16,8 @@
 #include "descriptors.h"
 #include "entry.h"
 #include "next.h"
+#include "raw.h"
+#include "rings.h"
 #include "sink.h"
 #include "record.h"
 
@@ -28,16 +30,19 @@ static void record_closed(const struct trib_descriptor *known) {
         trib_record_sync(known->file, 0, TRIB_LENGTH_TO_END, TRIB_CAUSE_CLOSE);
 }
 
-/* Told before the descriptor goes: its number may belong to another thread right after. Without a name, the data die
- * with the last of the descriptors that this process has written through. */
+/* Without a name, the data die with the last of the descriptors that this process has written through. */
+static void record_ended(const struct trib_descriptor *was) {
+    trib_descriptor_forget(was->fd);
+    if (!was->nameless || !trib_descriptors_unnamed(was->file))
+        record_closed(was);
+}
+
+/* Before the descriptor goes: its number may belong to another thread right after. */
 void trib_descriptor_ending(int fd) {
     struct trib_descriptor known;
 
-    if (!trib_sink_wanted() || !trib_descriptor_closing(fd, &known))
-        return;
-    trib_descriptor_forget(fd);
-    if (!known.nameless || !trib_descriptors_unnamed(known.file))
-        record_closed(&known);
+    if (trib_sink_wanted() && trib_descriptor_closing(fd, &known))
+        record_ended(&known);
 }
 
 void trib_descriptors_ending(void) {
@@ -99,9 +104,7 @@ TRIB_CALL int fcloseall(void) {
 /* ---- duplicated ---- */
 
 static int duplicated(int from, int to) {
-    trib_descriptor_shared(from);
-    if (to >= 0)
-        trib_descriptor_forget(to);
+    trib_descriptor_copied(from, to);
     return to;
 }
 
@@ -109,26 +112,52 @@ TRIB_CALL int dup(int fd) {
     return duplicated(fd, TRIB_NEXT(dup)(fd));
 }
 
+/* A number that is replaced is closed by that, if the call succeeds. */
+static int replaced(int from, int result, const struct trib_descriptor *was) {
+    if (result >= 0 && was->fd >= 0)
+        record_ended(was);
+    return duplicated(from, result);
+}
+
+static struct trib_descriptor look_replaced(int from, int to) {
+    struct trib_descriptor was;
+
+    if (from == to || !trib_sink_wanted() || !trib_descriptor_closing(to, &was))
+        was.fd = -1;
+    return was;
+}
+
 TRIB_CALL int dup2(int fd, int to) {
-    if (fd != to)
-        trib_descriptor_ending(to);
-    int result = TRIB_NEXT(dup2)(fd, to);
-    return fd == to ? result : duplicated(fd, result);
+    struct trib_descriptor was = look_replaced(fd, to);
+
+    return replaced(fd, TRIB_NEXT(dup2)(fd, to), &was);
 }
 
 TRIB_CALL int dup3(int fd, int to, int flags) {
-    if (fd != to)
-        trib_descriptor_ending(to);
-    return duplicated(fd, TRIB_NEXT(dup3)(fd, to, flags));
+    struct trib_descriptor was = look_replaced(fd, to);
+
+    return replaced(fd, TRIB_NEXT(dup3)(fd, to, flags), &was);
 }
 
 /* EINVAL: the memory could be read and was no hint. RocksDB 7.8 gives the kernel the address of an enum, half of the
- * 64 bits that it wants, so that chance refuses it; the hint is meant all the same. */
-static void hinted(int fd, const void *hint, int result) {
+ * 64 bits that it wants, so that chance refuses it; the hint is meant all the same. F_SET_FILE_RW_HINT says EINVAL without a look
+ * where the kernel no longer has it. */
+static void hinted(int fd, int command, const void *hint, int result) {
     if (result == 0)
         trib_descriptor_hinted(fd, *(const uint64_t *)hint);
-    else if (errno == EINVAL)
+    else if (command == F_SET_RW_HINT && errno == EINVAL)
         trib_descriptor_hinted(fd, *(const unsigned *)hint);
+}
+
+/* What a call that succeeded has changed; `argument` is a pointer only where the kernel has read it. */
+static int controlled(int fd, int command, void *argument, int result) {
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+        return duplicated(fd, result);
+    if (command == F_SETFL && result == 0)
+        trib_descriptor_appends(fd, (uintptr_t)argument & O_APPEND);
+    if (command == F_SET_RW_HINT || command == F_SET_FILE_RW_HINT)
+        hinted(fd, command, argument, result);
+    return result;
 }
 
 /* libc, too, reads a third argument whether there is one or not. */
@@ -138,14 +167,7 @@ TRIB_CALL int fcntl(int fd, int command, ...) {
     va_start(rest, command);
     void *argument = va_arg(rest, void *);
     va_end(rest);
-    int result = TRIB_NEXT(fcntl)(fd, command, argument);
-    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
-        return duplicated(fd, result);
-    if (command == F_SETFL) /* perhaps O_APPEND */
-        trib_descriptor_forget(fd);
-    if (command == F_SET_RW_HINT || command == F_SET_FILE_RW_HINT)
-        hinted(fd, argument, result);
-    return result;
+    return controlled(fd, command, argument, TRIB_NEXT(fcntl)(fd, command, argument));
 }
 TRIB_SAME(fcntl) int fcntl64(int fd, int command, ...);
 
@@ -177,9 +199,44 @@ TRIB_CALL off_t lseek(int fd, off_t offset, int whence) {
 }
 TRIB_SAME(lseek) off64_t lseek64(int fd, off64_t offset, int whence);
 
-/* A descriptor may go to another process, which moves it from then on. */
-TRIB_CALL ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
-    if (message && message->msg_controllen)
+/* ---- sent ---- */
+
+/* A descriptor may go to another process, which moves it from then on. Looked at once the kernel has read it. */
+static void sent(const struct msghdr *message, ssize_t result) {
+    if (result >= 0 && message->msg_controllen)
         trib_descriptors_shared();
-    return TRIB_NEXT(sendmsg)(socket, message, flags);
+}
+
+TRIB_CALL ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
+    ssize_t result = TRIB_NEXT(sendmsg)(socket, message, flags);
+
+    sent(message, result);
+    return result;
+}
+
+TRIB_CALL int sendmmsg(int socket, struct mmsghdr *messages, unsigned count, int flags) {
+    int result = TRIB_NEXT(sendmmsg)(socket, messages, count, flags);
+
+    for (int i = 0; i < result; i++)
+        sent(&messages[i].msg_hdr, 0);
+    return result;
+}
+
+/* ---- by number: calls_raw.c ---- */
+
+long trib_raw_close(int fd) {
+    trib_descriptor_ending(fd);
+    trib_descriptor_forget(fd);
+    return trib_syscall(SYS_close, fd);
+}
+
+long trib_raw_fcntl(int fd, int command, void *argument) {
+    return controlled(fd, command, argument, (int)trib_syscall(SYS_fcntl, fd, command, argument));
+}
+
+long trib_raw_sendmsg(int socket, const struct msghdr *message, int flags) {
+    long result = trib_syscall(SYS_sendmsg, socket, message, flags);
+
+    sent(message, result);
+    return result;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is a file: mapped, synced, moved, unmapped. */
-#include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
@@ -14,10 +13,15 @@
 #include "record.h"
 
 TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd, off_t offset) {
-    void *start = TRIB_NEXT(mmap)(wanted, length, access, flags, fd, offset);
+    bool replaces = flags & MAP_FIXED && trib_mappings_exist();
     struct trib_descriptor known;
     void *frame = TRIB_FRAME_HERE();
 
+    if (replaces) /* while the range is still the old mapping's */
+        trib_mappings_sync(wanted, length);
+    void *start = TRIB_NEXT(mmap)(wanted, length, access, flags, fd, offset);
+    if (replaces && start != MAP_FAILED)
+        trib_mappings_remove(start, length);
     if (fd < 0 || start == MAP_FAILED || flags & MAP_ANONYMOUS || !(access & PROT_WRITE))
         return start;
     if ((flags & MAP_TYPE) != MAP_SHARED && (flags & MAP_TYPE) != MAP_SHARED_VALIDATE)
@@ -37,6 +41,8 @@ TRIB_CALL int munmap(void *start, size_t length) {
     int result = TRIB_NEXT(munmap)(start, length);
     if (exist && result == 0)
         trib_mappings_remove(start, length);
+    if (result == 0)
+        trib_ring_unmapped(start, length);
     return result;
 }
 

@@ -4,30 +4,32 @@
  * shell, which asks for itself. */
 #include <alloca.h>
 #include <errno.h>
-#include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "calls.h"
 #include "descriptors.h"
 #include "next.h"
+#include "quiet.h"
+#include "raw.h"
 #include "sink.h"
 
 /* ---- what is told ---- */
 
-#define NOBODY  0
-#define WRITING (-1)
+#define NOBODY         0
+#define WRITING        (-1)
+#define PAGE_BYTES     4096u
+#define PATH_BYTES_MAX 1024u /* of a program; longer ones are not asked about */
 
 /* By the child of a vfork, which must not open the sink in its parent's place: in the memory that both share, until the
  * parent runs on. */
 static struct {
     _Atomic(int) why; /* enum trib_uncovered, or as above */
-    char path[1024];
+    char path[PATH_BYTES_MAX];
 } left_behind;
 
 static void leave_behind(const char *path, enum trib_uncovered why) {
@@ -35,11 +37,12 @@ static void leave_behind(const char *path, enum trib_uncovered why) {
 
     if (!atomic_compare_exchange_strong(&left_behind.why, &nobody, WRITING))
         return;
-    snprintf(left_behind.path, sizeof left_behind.path, "%s", path);
+    memcpy(left_behind.path, path, strlen(path) + 1);
     atomic_store(&left_behind.why, (int)why);
 }
 
 void trib_programs_report(void) {
+    trib_quiet_child_gone();
     int why = atomic_load(&left_behind.why);
 
     if (why <= NOBODY)
@@ -48,50 +51,105 @@ void trib_programs_report(void) {
     atomic_store(&left_behind.why, NOBODY);
 }
 
+/* Memory that the kernel will read, and answer with EFAULT where it cannot: so asked, which looks up no file. */
+static bool is_readable(const void *start, size_t length, uintptr_t *known_page) {
+    uintptr_t first = (uintptr_t)start / PAGE_BYTES, last = ((uintptr_t)start + length - 1) / PAGE_BYTES;
+
+    if (first == *known_page && last == *known_page)
+        return true;
+    if (TRIB_RAW(SYS_faccessat, -1, start, F_OK) == -EFAULT)
+        return false;
+    *known_page = last;
+    return true;
+}
+
+/* Also where the environment cannot be read: then no program starts. */
 static bool has_session(char *const environment[]) {
-    for (; environment && *environment; environment++)
-        if (strncmp(*environment, "TRIBUTARY_SESSION=", 18) == 0)
+    static const char name[] = "TRIBUTARY_SESSION=";
+    uintptr_t entry_page = 0, text_page = 0;
+
+    for (; environment; environment++) {
+        if (!is_readable(environment, sizeof *environment, &entry_page))
             return true;
+        if (!*environment)
+            return false;
+        if (!is_readable(*environment, sizeof name - 1, &text_page) || strncmp(*environment, name, sizeof name - 1) == 0)
+            return true;
+    }
     return false;
 }
 
-static void note(const char *path, char *const environment[]) {
-    int kept = errno;
+static bool is_runnable(const char *path) {
+    return TRIB_RAW(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
+}
 
-    if (!trib_sink_is_session())
-        return;
+static enum trib_uncovered judge(const char *path, char *const environment[]) {
     enum trib_uncovered why = trib_program_uncovered(path);
-    if (!why && !has_session(environment) && access(path, X_OK) == 0)
+
+    if (!why && !has_session(environment) && is_runnable(path))
         why = TRIB_UNCOVERED_ENVIRONMENT;
     if (!why && trib_sink_is_barred())
         why = TRIB_UNCOVERED_USER;
-    errno = kept;
+    return why;
+}
+
+/* Starting a program is no cancellation point, but opening its file would be. */
+static void note(const char *path, char *const environment[]) {
+    int kept = errno, cancellable;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    enum trib_uncovered why = judge(path, environment);
     if (why && trib_in_vfork)
         leave_behind(path, why);
     else if (why)
         trib_sink_uncovered(path, why);
+    pthread_setcancelstate(cancellable, NULL);
+    errno = kept;
 }
 
-/* As execvp finds it. */
-static void note_by_name(const char *name, char *const environment[]) {
-    const char *folder = getenv("PATH"), *end;
-    char path[PATH_MAX];
-    int kept = errno;
+/* A path is the program's until the kernel has read it: one that libc would answer with EFAULT is asked about by the kernel first. */
+static void note_path(const char *path, char *const environment[]) {
+    if (trib_sink_is_session() && trib_may_ask() && is_runnable(path) && strnlen(path, PATH_BYTES_MAX) < PATH_BYTES_MAX)
+        note(path, environment);
+}
 
-    if (strchr(name, '/') || !trib_sink_is_session()) {
-        note(name, environment);
+static const char *search_path(void) {
+    for (char **variable = environ; variable && *variable; variable++)
+        if (strncmp(*variable, "PATH=", 5) == 0)
+            return *variable + 5;
+    return "/bin:/usr/bin";
+}
+
+/* False: it does not fit. */
+static bool join(char path[PATH_BYTES_MAX], const char *folder, size_t length, const char *name) {
+    size_t name_bytes = strlen(name) + 1, slash = length ? 1 : 0; /* an empty entry: the working folder */
+
+    if (length + slash + name_bytes > PATH_BYTES_MAX)
+        return false;
+    memcpy(path, folder, length);
+    memcpy(path + length, "/", slash);
+    memcpy(path + length + slash, name, name_bytes);
+    return true;
+}
+
+/* As execvp finds it. libc itself reads the name. */
+static void note_by_name(const char *name, char *const environment[]) {
+    char path[PATH_BYTES_MAX];
+    const char *end;
+
+    if (!trib_sink_is_session() || !trib_may_ask())
+        return;
+    if (strchr(name, '/')) {
+        note_path(name, environment);
         return;
     }
-    for (folder = folder ? folder : "/bin:/usr/bin"; folder; folder = *end ? end + 1 : NULL) {
+    for (const char *folder = search_path(); folder; folder = *end ? end + 1 : NULL) {
         end = strchrnul(folder, ':');
-        const char *slash = end == folder ? "" : "/"; /* an empty entry: the working folder */
-        int length = snprintf(path, sizeof path, "%.*s%s%s", (int)(end - folder), folder, slash, name);
-        if ((size_t)length >= sizeof path || access(path, X_OK) != 0)
+        if (!join(path, folder, (size_t)(end - folder), name) || !is_runnable(path))
             continue;
         note(path, environment);
         break;
     }
-    errno = kept;
 }
 
 /* ---- exec: the whole family comes down to two ---- */
@@ -110,7 +168,7 @@ void trib_programs_prepare(void) {
 
 static int run(const char *path, char *const arguments[], char *const environment[]) {
     trib_programs_prepare();
-    note(path, environment);
+    note_path(path, environment);
     return ((exec_call *)atomic_load_explicit(&next_execve, memory_order_relaxed))(path, arguments, environment);
 }
 
@@ -187,7 +245,7 @@ TRIB_CALL int execle(const char *path, const char *first, ...) {
 TRIB_CALL int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
                           const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {
     trib_descriptors_shared();
-    note(path, environment);
+    note_path(path, environment);
     return TRIB_NEXT(posix_spawn)(child, path, actions, attributes, arguments, environment);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of files: truncated, punched, synced. */
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +13,9 @@
 #include "calls.h"
 #include "mappings.h"
 #include "next.h"
+#include "quiet.h"
 #include "ranges.h"
+#include "raw.h"
 #include "sink.h"
 #include "record.h"
 
@@ -23,11 +24,8 @@
 /* Programs often grow a file this way, or empty a new one: nothing dies then. */
 static bool will_shrink(int fd, off_t length) {
     struct stat stat;
-    int kept = errno;
-    bool shrinks = fstat(fd, &stat) == 0 && stat.st_size > length;
 
-    errno = kept;
-    return shrinks;
+    return trib_may_ask() && trib_raw_fstat(fd, &stat) == 0 && stat.st_size > length;
 }
 
 TRIB_CALL int ftruncate(int fd, off_t length) {
@@ -109,5 +107,36 @@ TRIB_CALL int sync_file_range(int fd, off64_t offset, off64_t length, unsigned f
     if (told && result == 0)
         trib_record_sync(known.file, (uint64_t)offset, length ? (uint64_t)length : TRIB_LENGTH_TO_END,
                        TRIB_CAUSE_RANGE_SYNC);
+    return result;
+}
+
+/* ---- by number, where no call is a cancellation point: calls_raw.c ---- */
+
+static long raw_sync(long number, int fd, const void *frame) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, frame, &known);
+
+    if (told && trib_mappings_exist())
+        trib_mappings_sync_file(known.file);
+    long result = trib_syscall(number, fd);
+    record_synced(told && result == 0, &known);
+    return result;
+}
+
+long trib_raw_fsync(int fd) {
+    return raw_sync(SYS_fsync, fd, TRIB_FRAME_HERE());
+}
+
+long trib_raw_fdatasync(int fd) {
+    return raw_sync(SYS_fdatasync, fd, TRIB_FRAME_HERE());
+}
+
+long trib_raw_fallocate(int fd, int mode, off_t offset, off_t length) {
+    struct trib_descriptor known;
+    bool told = mode & ~FALLOC_FL_KEEP_SIZE && trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    long result = trib_syscall(SYS_fallocate, fd, mode, offset, length);
+
+    if (told && result == 0)
+        trib_record_fallocated(&known, mode, offset, length);
     return result;
 }

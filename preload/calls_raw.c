@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* System calls by number, through libc's syscall(): what programs call that way because their libc was too old for it,
  * and rings of io_uring without liburing. Everything else goes on to libc with registers and stack as they came. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/sendfile.h>
@@ -14,74 +11,16 @@
 
 #include <linux/io_uring.h>
 
+#include "calls.h"
 #include "next.h"
 #include "raw.h"
 #include "rings.h"
 #include "sink.h"
 #include "record.h"
-#include "uring_queue.h"
 
 /* ---- rings ---- */
 
-struct ring {
-    _Atomic(int) fd; /* + 1; 0: free */
-    struct io_uring_params params;
-    _Atomic(uintptr_t) queue, entries;
-};
-
-static struct ring rings[64];
-
-static struct ring *find_ring(int fd) {
-    for (unsigned i = 0; i < sizeof rings / sizeof *rings; i++)
-        if (atomic_load_explicit(&rings[i].fd, memory_order_acquire) == fd + 1)
-            return &rings[i];
-    return NULL;
-}
-
-void trib_ring_made(int fd, const struct io_uring_params *params) {
-    struct ring *ring = find_ring(fd); /* of an earlier life of the number */
-
-    for (unsigned i = 0; !ring && i < sizeof rings / sizeof *rings; i++) {
-        int free_fd = 0;
-        if (atomic_compare_exchange_strong(&rings[i].fd, &free_fd, -1))
-            ring = &rings[i];
-    }
-    if (!ring)
-        return;
-    ring->params = *params;
-    atomic_store(&ring->queue, 0);
-    atomic_store(&ring->entries, 0);
-    atomic_store_explicit(&ring->fd, fd + 1, memory_order_release);
-}
-
-void trib_ring_mapped(int fd, void *start, uint64_t offset_bytes) {
-    struct ring *ring = find_ring(fd);
-
-    if (ring && offset_bytes == IORING_OFF_SQ_RING)
-        atomic_store(&ring->queue, (uintptr_t)start);
-    else if (ring && offset_bytes == IORING_OFF_SQES)
-        atomic_store(&ring->entries, (uintptr_t)start);
-}
-
-void trib_ring_entering(int fd, unsigned count, void *frame) {
-    struct ring *ring = find_ring(fd);
-    const char *queue = ring ? (const char *)atomic_load(&ring->queue) : NULL;
-    const struct io_uring_sqe *entries = ring ? (const struct io_uring_sqe *)atomic_load(&ring->entries) : NULL;
-
-    if (!queue || !entries)
-        return;
-    const struct io_sqring_offsets *at = &ring->params.sq_off;
-    unsigned head = *(const unsigned *)(const void *)(queue + at->head);
-    unsigned tail = *(const unsigned *)(const void *)(queue + at->tail);
-    unsigned mask = *(const unsigned *)(const void *)(queue + at->ring_mask);
-    const unsigned *array = (const unsigned *)(const void *)(queue + at->array);
-    unsigned wide = ring->params.flags & IORING_SETUP_SQE128 ? 1 : 0;
-    bool direct = ring->params.flags & (1u << 16); /* IORING_SETUP_NO_SQARRAY, Linux 6.6 */
-    for (; count && head != tail; count--, head++) {
-        unsigned entry = direct ? head & mask : array[head & mask] & mask;
-        trib_uring_record(&entries[(size_t)entry << wide], frame);
-    }
-}
+#define ENTER_BY_INDEX (1u << 4) /* IORING_ENTER_REGISTERED_RING, Linux 5.18: the number is no descriptor */
 
 static long raw_io_uring_setup(unsigned count, struct io_uring_params *params) {
     long fd = trib_syscall(SYS_io_uring_setup, count, params);
@@ -93,20 +32,15 @@ static long raw_io_uring_setup(unsigned count, struct io_uring_params *params) {
 
 static long raw_io_uring_enter(unsigned fd, unsigned submit, unsigned wait, unsigned flags, void *argument,
                                size_t argument_bytes) {
-    int kept = errno;
-
-    if (submit && trib_sink_wanted())
+    if (submit && !(flags & ENTER_BY_INDEX) && trib_sink_wanted())
         trib_ring_entering((int)fd, submit, TRIB_FRAME_HERE());
-    errno = kept;
     return trib_syscall(SYS_io_uring_enter, fd, submit, wait, flags, argument, argument_bytes);
 }
 
 /* ---- by number ---- */
 
-/* What returns an int must be widened, or -1 would not be. */
-static long raw_close(int fd) {
-    return close(fd);
-}
+/* What is no cancellation point in libc either goes to the interposed function. What returns an int must be widened, or -1 would
+ * not be. */
 static long raw_close_range(unsigned first, unsigned last, int flags) {
     return close_range(first, last, flags);
 }
@@ -125,29 +59,70 @@ static long raw_renameat(int old_folder, const char *old_path, int folder, const
 static long raw_renameat2(int old_folder, const char *old_path, int folder, const char *path, unsigned flags) {
     return renameat2(old_folder, old_path, folder, path, flags);
 }
+static long raw_truncate(const char *path, off_t length) {
+    return truncate(path, length);
+}
+static long raw_ftruncate(int fd, off_t length) {
+    return ftruncate(fd, length);
+}
+static long raw_dup(int fd) {
+    return dup(fd);
+}
+static long raw_dup2(int fd, int to) {
+    return dup2(fd, to);
+}
+static long raw_dup3(int fd, int to, int flags) {
+    return dup3(fd, to, flags);
+}
+static long raw_chdir(const char *path) {
+    return chdir(path);
+}
+static long raw_fchdir(int fd) {
+    return fchdir(fd);
+}
 
 /* As a number for the assembler, too. */
-#define LAST_CALL 436
-_Static_assert(LAST_CALL == SYS_close_range, "the last entry of the table");
+#define LAST_CALL 437
+_Static_assert(LAST_CALL == SYS_openat2, "the last entry of the table");
 #define TEXT_OF(number) #number
 #define TEXT_OF_VALUE(number) TEXT_OF(number)
 
 /* The code of the stub below: arguments moved by one, as if the program had called the function. */
 void *const trib_raw_calls[LAST_CALL + 1] __attribute__((visibility("hidden"))) = {
-    [SYS_write] = (void *)write,
-    [SYS_writev] = (void *)writev,
-    [SYS_pwrite64] = (void *)pwrite,
-    [SYS_pwritev] = (void *)pwritev,
+    [SYS_write] = (void *)trib_raw_write,
+    [SYS_writev] = (void *)trib_raw_writev,
+    [SYS_pwrite64] = (void *)trib_raw_pwrite,
+    [SYS_pwritev] = (void *)trib_raw_pwritev,
     [SYS_sendfile] = (void *)sendfile,
-    [SYS_splice] = (void *)splice,
-    [SYS_copy_file_range] = (void *)copy_file_range,
-    [SYS_close] = (void *)raw_close,
+    [SYS_splice] = (void *)trib_raw_splice,
+    [SYS_copy_file_range] = (void *)trib_raw_copy_file_range,
+    [SYS_io_submit] = (void *)trib_raw_io_submit,
+    [SYS_open] = (void *)trib_raw_open,
+    [SYS_openat] = (void *)trib_raw_openat,
+    [SYS_openat2] = (void *)trib_raw_openat2,
+    [SYS_creat] = (void *)trib_raw_creat,
+    [SYS_close] = (void *)trib_raw_close,
     [SYS_close_range] = (void *)raw_close_range,
+    [SYS_dup] = (void *)raw_dup,
+    [SYS_dup2] = (void *)raw_dup2,
+    [SYS_dup3] = (void *)raw_dup3,
+    [SYS_fcntl] = (void *)trib_raw_fcntl,
+    [SYS_lseek] = (void *)lseek,
+    [SYS_sendmsg] = (void *)trib_raw_sendmsg,
+    [SYS_fsync] = (void *)trib_raw_fsync,
+    [SYS_fdatasync] = (void *)trib_raw_fdatasync,
+    [SYS_fallocate] = (void *)trib_raw_fallocate,
+    [SYS_truncate] = (void *)raw_truncate,
+    [SYS_ftruncate] = (void *)raw_ftruncate,
     [SYS_unlink] = (void *)raw_unlink,
     [SYS_unlinkat] = (void *)raw_unlinkat,
     [SYS_rename] = (void *)raw_rename,
     [SYS_renameat] = (void *)raw_renameat,
     [SYS_renameat2] = (void *)raw_renameat2,
+    [SYS_chdir] = (void *)raw_chdir,
+    [SYS_fchdir] = (void *)raw_fchdir,
+    [SYS_prctl] = (void *)trib_raw_prctl,
+    [SYS_seccomp] = (void *)trib_raw_seccomp,
     [SYS_io_uring_setup] = (void *)raw_io_uring_setup,
     [SYS_io_uring_enter] = (void *)raw_io_uring_enter,
 };

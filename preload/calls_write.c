@@ -5,8 +5,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "entry.h"
 #include "next.h"
+#include "raw.h"
 #include "record.h"
 
 #define FROM(frame_, parts_, count_, done_)                                                                            \
@@ -74,20 +76,31 @@ __asm__(".pushsection .text\n"
 TRIB_CALL ssize_t write(int fd, const void *buffer, size_t length) __attribute__((alias("write_unpatched")));
 #endif
 
+static void record_parts(struct trib_descriptor *known, const struct iovec *parts, int count, ssize_t done, void *frame) {
+    struct trib_shim_write write = FROM(frame, parts, count, done);
+
+    trib_record_append(known, &write);
+}
+
 TRIB_CALL ssize_t writev(int fd, const struct iovec *parts, int count) {
     void *frame = TRIB_FRAME_HERE();
     struct trib_descriptor known;
     bool told = trib_descriptor_look(fd, frame, &known);
     ssize_t done = TRIB_NEXT(writev)(fd, parts, count);
 
-    if (told && done > 0) {
-        struct trib_shim_write write = FROM(frame, parts, count, done);
-        trib_record_append(&known, &write);
-    }
+    if (told && done > 0)
+        record_parts(&known, parts, count, done, frame);
     return done;
 }
 
 /* ---- at an offset ---- */
+
+static void record_written_at(struct trib_descriptor *known, const void *buffer, ssize_t done, off_t offset, void *frame) {
+    struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
+    struct trib_shim_write write = FROM(frame, &part, 1, done);
+
+    record_at(known, &write, offset);
+}
 
 TRIB_CALL ssize_t pwrite(int fd, const void *buffer, size_t length, off_t offset) {
     void *frame = TRIB_FRAME_HERE();
@@ -95,11 +108,8 @@ TRIB_CALL ssize_t pwrite(int fd, const void *buffer, size_t length, off_t offset
     bool told = trib_descriptor_look(fd, frame, &known);
     ssize_t done = TRIB_NEXT(pwrite)(fd, buffer, length, offset);
 
-    if (told && done > 0) {
-        struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
-        struct trib_shim_write write = FROM(frame, &part, 1, done);
-        record_at(&known, &write, offset);
-    }
+    if (told && done > 0)
+        record_written_at(&known, buffer, done, offset, frame);
     return done;
 }
 TRIB_SAME(pwrite) ssize_t pwrite64(int fd, const void *buffer, size_t length, off64_t offset);
@@ -136,3 +146,48 @@ TRIB_CALL ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t o
     return done;
 }
 TRIB_SAME(pwritev2) ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags);
+
+/* ---- by number, where no call is a cancellation point: calls_raw.c ---- */
+
+long trib_raw_write(int fd, const void *buffer, size_t length) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    long done = trib_syscall(SYS_write, fd, buffer, length);
+
+    if (told && done > 0)
+        record_written(&known, buffer, done, TRIB_FRAME_HERE());
+    return done;
+}
+
+long trib_raw_writev(int fd, const struct iovec *parts, int count) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    long done = trib_syscall(SYS_writev, fd, parts, count);
+
+    if (told && done > 0)
+        record_parts(&known, parts, count, done, TRIB_FRAME_HERE());
+    return done;
+}
+
+long trib_raw_pwrite(int fd, const void *buffer, size_t length, off_t offset) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    long done = trib_syscall(SYS_pwrite64, fd, buffer, length, offset);
+
+    if (told && done > 0)
+        record_written_at(&known, buffer, done, offset, TRIB_FRAME_HERE());
+    return done;
+}
+
+/* On 64 bits the kernel takes the whole offset from the fourth argument. */
+long trib_raw_pwritev(int fd, const struct iovec *parts, int count, off_t offset, long unused) {
+    struct trib_descriptor known;
+    bool told = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);
+    long done = trib_syscall(SYS_pwritev, fd, parts, count, offset, unused);
+
+    if (told && done > 0) {
+        struct trib_shim_write write = FROM(TRIB_FRAME_HERE(), parts, count, done);
+        record_at(&known, &write, offset);
+    }
+    return done;
+}

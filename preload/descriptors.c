@@ -4,24 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
-#include <unistd.h>
-
-#include <linux/magic.h>
 
 #include <tributary/event.h>
 #include <tributary/pipeline.h>
 
+#include "base/kinds.h"
+#include "devices.h"
 #include "file_stream.h"
-#include "kinds.h"
+#include "names.h"
+#include "quiet.h"
 #include "raw.h"
+#include "rings.h"
 #include "sink.h"
 
-#define SLOTS 65536u /* descriptors beyond are looked up for every write */
+#define SLOTS 65536u /* descriptors beyond are looked up for every write, and have no name */
 
 /* slot.word: what the descriptor is, then its file's kind and write hint, then how often its number was forgotten. */
 enum {
@@ -29,9 +27,10 @@ enum {
     OTHER = 1u << 1,  /* not for us: a socket, a pipe, a file of /proc */
     APPENDS = 1u << 2,
     TRACKED = 1u << 3, /* slot.offset is where the next write() goes, while slot.children holds */
-    NAMED = 1u << 4,   /* the file's name has been told, and the kind is known */
+    NAMED = 1u << 4,   /* it was written or mapped through: the name is recorded, the kind is known */
     NAMELESS = 1u << 5,
     IN_MEMORY = 1u << 6,
+    OPENED = 1u << 7, /* the shim saw it opened for writing: APPENDS is known, and the name as far as it will be */
     KIND_SHIFT = 8,
     KIND_MASK = 31,
     HINT_SHIFT = 13,
@@ -47,7 +46,8 @@ struct slot {
     _Atomic(uint32_t) word, children;
 };
 
-static struct slot slots[SLOTS]; /* zero pages until used */
+static struct slot slots[SLOTS]; /* zero pages until used, like the names */
+static struct trib_name names[SLOTS];
 static _Atomic(uint32_t) highest;  /* slot ever used */
 static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
 _Thread_local int trib_in_vfork;
@@ -65,37 +65,21 @@ static void note_highest(int fd) {
 
 /* ---- asking the kernel ---- */
 
-/* Files that no drive will ever hold. */
-static bool is_pseudo(const struct statfs *system) {
-    switch ((unsigned long)system->f_type) {
-    case PROC_SUPER_MAGIC:
-    case SYSFS_MAGIC:
-    case CGROUP_SUPER_MAGIC:
-    case CGROUP2_SUPER_MAGIC:
-    case DEBUGFS_MAGIC:
-    case TRACEFS_MAGIC:
-    case SECURITYFS_MAGIC:
-    case HUGETLBFS_MAGIC:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static uint32_t ask(int fd, uint64_t *file) {
+static uint32_t ask(int fd, uint32_t known, uint64_t *file) {
     struct stat stat;
-    struct statfs system;
 
     if (trib_sink_is_own_thread())
         return OTHER; /* is_own_code does not know, with another interposer in between */
-    if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode) || fstatfs(fd, &system) != 0 || is_pseudo(&system))
+    if (trib_raw_fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))
         return OTHER;
-    bool in_memory = system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
-    if (in_memory && stat.st_nlink == 0) /* a memfd, or as good as one */
+    enum trib_device device = trib_device_of(fd, stat.st_dev);
+    bool in_memory = device == TRIB_DEVICE_MEMORY;
+    if (device == TRIB_DEVICE_PSEUDO || (in_memory && stat.st_nlink == 0)) /* a memfd, or as good as one */
         return OTHER;
-    int flags = fcntl(fd, F_GETFL);
+    long flags = known & OPENED ? 0 : TRIB_RAW(SYS_fcntl, fd, F_GETFL);
     *file = trib_file_identity(stat.st_dev, stat.st_ino);
-    return REGULAR | (flags & O_APPEND ? APPENDS : 0) | (stat.st_nlink ? 0 : NAMELESS) | (in_memory ? IN_MEMORY : 0);
+    return REGULAR | (flags > 0 && flags & O_APPEND ? APPENDS : 0) | (stat.st_nlink ? 0 : NAMELESS) |
+           (in_memory ? IN_MEMORY : 0);
 }
 
 static bool describe(int fd, uint32_t word, uint64_t file, struct trib_descriptor *out) {
@@ -109,13 +93,13 @@ static bool describe(int fd, uint32_t word, uint64_t file, struct trib_descripto
     return word & REGULAR;
 }
 
-static bool look_up(int fd, struct slot *slot, struct trib_descriptor *out) {
-    int kept = errno;
+static bool __attribute__((noinline)) look_up(int fd, struct slot *slot, struct trib_descriptor *out) {
     uint64_t file = 0;
     uint32_t before = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
-    uint32_t found = before | ask(fd, &file); /* a hint may have come first */
 
-    errno = kept;
+    if (!trib_may_ask())
+        return false;
+    uint32_t found = before | ask(fd, before, &file); /* opened, or a hint, came first */
     if (slot) {
         atomic_store_explicit(&slot->file, file, memory_order_relaxed);
         /* Fails when the number was closed meanwhile: then the next write asks again. */
@@ -146,25 +130,104 @@ bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out
 
 /* ---- names ---- */
 
+/* Of this life of the number. False: none was seen. */
+static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
+    return word & OPENED && trib_name_get(&names[fd], out) &&
+           atomic_load_explicit(&slots[fd].word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
+}
+
+static uint8_t kind_of(const struct trib_name_text *name) {
+    char path[2 + sizeof name->bytes] = "./"; /* for rules about folders */
+
+    memcpy(path + 2, name->bytes, name->length + 1);
+    return trib_kind_of(name->bytes[0] == '/' ? path + 2 : path);
+}
+
+/* In the cold: once for each descriptor. */
+static void __attribute__((noinline)) find_name(struct trib_descriptor *known, struct slot *slot, uint32_t word) {
+    struct trib_name_text name = {.length = 0};
+    bool has_name = slot && name_of(known->fd, word, &name);
+
+    known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
+    if (has_name)
+        trib_sink_name(known->file, name.bytes);
+    if (slot && (word & REGULAR))
+        atomic_compare_exchange_strong(&slot->word, &word, word | NAMED | (uint32_t)known->kind << KIND_SHIFT);
+}
+
 void trib_descriptor_name(struct trib_descriptor *known) {
     struct slot *slot = slot_of(known->fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
-    char link[32], path[4096];
-    int kept = errno;
 
-    if (__builtin_expect(word & NAMED, 1)) {
+    if (__builtin_expect(word & NAMED, 1))
         known->kind = word >> KIND_SHIFT & KIND_MASK;
+    else
+        find_name(known, slot, word);
+}
+
+/* A new life of the number. */
+static void begin(struct slot *slot, uint32_t bits) {
+    uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+
+    atomic_store_explicit(&slot->votes, 0, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&slot->word, &word, (word / FORGOTTEN + 1) * FORGOTTEN | bits,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
+}
+
+static bool is_for_writing(int flags) {
+    return (flags & O_ACCMODE) == O_WRONLY || (flags & O_ACCMODE) == O_RDWR;
+}
+
+void trib_descriptor_opened(int fd, const struct trib_opened *how) {
+    struct slot *slot = slot_of(fd);
+    struct trib_name_text folder = {.length = 0}, name = {.length = 0};
+    bool tracked = (how->flags & O_ACCMODE) == O_WRONLY && !(how->flags & O_APPEND) && !how->moves_unseen;
+
+    if (!slot || !trib_sink_wanted())
         return;
-    }
-    snprintf(link, sizeof link, "/proc/self/fd/%d", known->fd);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    errno = kept;
-    path[length > 0 ? length : 0] = '\0';
-    known->kind = known->nameless ? TRIB_FILE_TEMP : trib_kind_of(path);
-    if (length > 0)
-        trib_sink_name(known->file, path);
-    if (slot && (word & REGULAR))
-        atomic_compare_exchange_strong(&slot->word, &word, word | NAMED | (uint32_t)known->kind << KIND_SHIFT);
+    trib_descriptor_forget(fd);
+    if (!is_for_writing(how->flags))
+        return;
+    if (how->folder == AT_FDCWD)
+        trib_folder_get(&folder);
+    if (how->path && (how->flags & O_TMPFILE) != O_TMPFILE) /* that one is its folder's */
+        trib_name_join(&folder, how->path, &name);
+    trib_name_put(&names[fd], &name);
+    atomic_store_explicit(&slot->offset, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->children, atomic_load(&children), memory_order_relaxed);
+    begin(slot, OPENED | (how->flags & O_APPEND ? APPENDS : 0) | (tracked ? TRACKED : 0));
+    note_highest(fd);
+}
+
+void trib_descriptor_copied(int from, int to) {
+    struct slot *source = from >= 0 ? slot_of(from) : NULL, *slot = to >= 0 ? slot_of(to) : NULL;
+    uint32_t word = source ? atomic_load_explicit(&source->word, memory_order_acquire) : 0;
+    struct trib_name_text name;
+
+    if (from == to) /* dup2 of itself */
+        return;
+    trib_descriptor_shared(from);
+    if (!slot)
+        return;
+    trib_descriptor_forget(to);
+    if (!(word & OPENED))
+        return;
+    (void)name_of(from, word, &name);
+    trib_name_put(&names[to], &name);
+    begin(slot, word & (OPENED | APPENDS | (uint32_t)HINT_MASK << HINT_SHIFT));
+    note_highest(to);
+}
+
+void trib_descriptor_appends(int fd, bool appends) {
+    struct slot *slot = slot_of(fd);
+
+    if (!slot)
+        return;
+    uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed), changed;
+    do {
+        changed = (word & ~(uint32_t)(APPENDS | TRACKED)) | (appends ? APPENDS : 0);
+    } while ((word & (OPENED | LOOKED_UP)) && !atomic_compare_exchange_weak(&slot->word, &word, changed));
 }
 
 /* ---- hints ---- */
@@ -188,9 +251,8 @@ static uint64_t hint_of(uint16_t stream) {
 
 void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes) {
     struct slot *slot = slot_of(known->fd);
-    int kept = errno;
 
-    if (!slot || !stream)
+    if (!slot || !stream || !trib_may_ask())
         return;
     uint64_t before = atomic_load_explicit(&slot->votes, memory_order_relaxed);
     uint64_t after = trib_file_stream_vote(before, stream, length_bytes);
@@ -198,36 +260,31 @@ void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, 
     if (trib_file_stream(before) == trib_file_stream(after))
         return;
     uint64_t hint = hint_of(trib_file_stream(after));
-    trib_syscall(SYS_fcntl, known->fd, F_SET_RW_HINT, &hint); /* fcntl would take it for the program's */
-    errno = kept;
+    TRIB_RAW(SYS_fcntl, known->fd, F_SET_RW_HINT, &hint); /* fcntl would take it for the program's */
 }
 
 /* ---- offsets ---- */
 
 uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes) {
     struct slot *slot = slot_of(known->fd);
-    int kept = errno;
+    bool is_tracked = slot && atomic_load_explicit(&slot->word, memory_order_acquire) & TRACKED &&
+                      atomic_load_explicit(&slot->children, memory_order_relaxed) == atomic_load(&children);
 
-    if (slot && atomic_load_explicit(&slot->word, memory_order_acquire) & TRACKED &&
-        atomic_load_explicit(&slot->children, memory_order_relaxed) == atomic_load(&children))
-        return atomic_fetch_add_explicit(&slot->offset, length_bytes, memory_order_relaxed);
-    off_t end = trib_syscall(SYS_lseek, known->fd, 0, SEEK_CUR);
-    errno = kept;
-    return end >= (off_t)length_bytes ? (uint64_t)end - length_bytes : 0;
+    if (is_tracked || !trib_may_ask()) /* then it is where the last write ended, as far as anybody can say */
+        return slot ? atomic_fetch_add_explicit(&slot->offset, length_bytes, memory_order_relaxed) : 0;
+    long end = TRIB_RAW(SYS_lseek, known->fd, 0, SEEK_CUR);
+    if (slot && end >= 0)
+        atomic_store_explicit(&slot->offset, (uint64_t)end, memory_order_relaxed);
+    return end >= (long)length_bytes ? (uint64_t)end - length_bytes : 0;
 }
 
-void trib_descriptor_opened(int fd, int flags) {
-    struct slot *slot = slot_of(fd);
+uint64_t trib_descriptor_end(const struct trib_descriptor *known, uint64_t length_bytes) {
+    struct stat stat;
 
-    if (!slot || !trib_sink_wanted())
-        return;
-    trib_descriptor_forget(fd);
-    if ((flags & O_ACCMODE) != O_WRONLY || flags & O_APPEND)
-        return;
-    atomic_store_explicit(&slot->offset, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->children, atomic_load(&children), memory_order_relaxed);
-    atomic_fetch_or_explicit(&slot->word, TRACKED, memory_order_release);
-    note_highest(fd);
+    if (!trib_may_ask())
+        return trib_descriptor_advance(known, length_bytes);
+    bool is_known = trib_raw_fstat(known->fd, &stat) == 0 && (uint64_t)stat.st_size >= length_bytes;
+    return is_known ? (uint64_t)stat.st_size - length_bytes : 0;
 }
 
 void trib_descriptor_moved(int fd, off_t offset) {
@@ -253,18 +310,15 @@ void trib_descriptors_shared(void) {
 void trib_descriptor_forget(int fd) {
     struct slot *slot = slot_of(fd);
 
-    if (!slot)
-        return;
-    uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
-    uint32_t count = word / FORGOTTEN; /* wraps */
-    atomic_store_explicit(&slot->votes, 0, memory_order_relaxed);
-    if (word % FORGOTTEN)
-        atomic_store_explicit(&slot->word, (count + 1) * FORGOTTEN, memory_order_release);
+    trib_ring_closed(fd);
+    if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) % FORGOTTEN)
+        begin(slot, 0);
 }
 
 void trib_descriptors_forget(unsigned first, unsigned last) {
     uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
 
+    trib_rings_closed(first, last);
     for (unsigned fd = first; fd <= last && fd <= end; fd++)
         trib_descriptor_forget((int)fd);
 }
@@ -297,8 +351,11 @@ int trib_descriptor_of(uint64_t file) {
 void trib_descriptors_inherited(void) {
     uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
 
-    for (uint32_t fd = 0; fd <= end; fd++)
+    for (uint32_t fd = 0; fd <= end; fd++) {
         atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)NAMELESS, memory_order_relaxed);
+        trib_name_inherited(&names[fd]);
+    }
+    trib_rings_clear();
 }
 
 bool trib_descriptor_closing(int fd, struct trib_descriptor *out) {

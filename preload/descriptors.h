@@ -3,6 +3,11 @@
  * offset. An entry is filled when a descriptor is first written through and forgotten whenever its number may change
  * its meaning; a wrong guess in that direction costs one fstat.
  *
+ * What is asked of the kernel, by raw calls and never once the program has locked itself in (quiet.h): fstat at a descriptor's first
+ * write, which alone says which file it is; lseek for an offset that somebody else may have moved, fstat for the end of
+ * a file that is appended to; fstatfs once for each device without a disk, and F_GETFL for a descriptor that nobody saw opened.
+ * Names come from the calls that open; of what came otherwise (inherited after start-up, received) there is none.
+ *
  * Offset of write(): kept only where nobody else can move it: opened for writing alone, by this process, not for
  * appending, not duplicated, no child since. Everywhere else the kernel is asked after the write.
  *
@@ -29,7 +34,7 @@ struct trib_descriptor {
 /* Whether the shim tells of writes through `fd`: a regular file, and the caller's frame is not of this library. */
 bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out);
 
-/* Before the first event about it: finds the name, tells it, and sets out->kind. */
+/* Before the first event about it: records the name, if it was seen opened, and sets out->kind. */
 void trib_descriptor_name(struct trib_descriptor *known);
 
 /* Where hints are asked for (TRIBUTARY_HINTS=1): a write of `stream` joins the vote for the file's, which the kernel
@@ -41,12 +46,27 @@ void trib_descriptor_hinted(int fd, uint64_t hint);
 
 /* Where the `length` bytes that were just written at the descriptor's own position begin. */
 uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes);
+/* The same of bytes that went to the end of the file, by a call that does not move the position. */
+uint64_t trib_descriptor_end(const struct trib_descriptor *known, uint64_t length_bytes);
 
-/* fd was opened by this process, for writing alone, at offset 0. */
-void trib_descriptor_opened(int fd, int flags);
+/* How a descriptor came about. */
+struct trib_opened {
+    int flags;         /* of open(2) */
+    int folder;        /* that `path` starts from: AT_FDCWD, or a descriptor */
+    const char *path;  /* the kernel has accepted it; NULL: none */
+    bool moves_unseen; /* stdio's, where nobody sees it move its offset */
+};
+/* fd was opened by this process, at offset 0. What is opened to be read alone is forgotten. */
+void trib_descriptor_opened(int fd, const struct trib_opened *how);
+/* `to` is the same open file from now on. -1 copies nothing; `from` is shared all the same. */
+void trib_descriptor_copied(int from, int to);
+void trib_descriptor_appends(int fd, bool appends); /* fcntl(F_SETFL) said so */
 void trib_descriptor_moved(int fd, off_t offset); /* lseek said so */
 void trib_descriptor_shared(int fd);              /* somebody else may move it from now on */
 void trib_descriptors_shared(void);               /* all of them: a child came into being */
+
+/* Once, at start-up, from outside any hooked call: names of what is open already. */
+void trib_descriptors_start(void);
 
 void trib_descriptor_forget(int fd);
 void trib_descriptors_forget(unsigned first, unsigned last);

@@ -1,48 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mappings.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <tributary/pipeline.h>
 
 #include "borrow.h"
+#include "quiet.h"
 #include "raw.h"
-#include "sink.h"
 #include "record.h"
+#include "sink.h"
 
 #define MAPPINGS      1024u
-#define LOCK_TURNS    1000u
 #define PAGE_BYTES    4096u
 #define QUESTIONS_MAX 4096u /* of one sync; about 0.4 us each */
+#define HALVINGS_MAX  64u
 
 struct mapping {
-    uintptr_t start, end; /* 0, 0: free */
+    uintptr_t start, end;
     uint64_t offset_bytes; /* of start, in the file */
     struct trib_mapped mapped;
     int fd; /* at the mmap */
 };
 
-static struct mapping mappings[MAPPINGS];
+/* Nobody changes an entry that is in use: it is taken back, and what is left of it put elsewhere. So nobody waits. */
+enum { FREE, TAKEN, IN_USE, STATE_MASK = 3, ONE_MORE = 4 };
+#define WORDS ((sizeof(struct mapping) + 7) / 8)
+
+struct entry {
+    _Atomic(uint64_t) state; /* how often it changed, then one of the above */
+    _Atomic(uint64_t) words[WORDS];
+};
+
+static struct entry entries[MAPPINGS];
 static _Atomic(unsigned) used; /* entries below were in use at some time */
-static atomic_flag busy = ATOMIC_FLAG_INIT;
-
-static bool lock(void) {
-    for (unsigned turn = 0; turn < LOCK_TURNS; turn++) {
-        if (!atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
-            return true;
-        sched_yield();
-    }
-    return false;
-}
-
-static void unlock(void) {
-    atomic_flag_clear_explicit(&busy, memory_order_release);
-}
 
 bool trib_mappings_exist(void) {
     return atomic_load_explicit(&used, memory_order_acquire) > 0;
@@ -66,7 +59,7 @@ static int64_t count_dirty(int fd, uint64_t offset_bytes, uint64_t length_bytes)
     uint64_t range[2] = {offset_bytes, length_bytes};
     uint64_t counts[5]; /* struct cachestat: cached, dirty, written back, evicted, recently evicted */
 
-    return trib_syscall(SYS_cachestat, fd, range, counts, 0) == 0 ? (int64_t)counts[1] : -1;
+    return TRIB_RAW(SYS_cachestat, fd, range, counts, 0) == 0 ? (int64_t)counts[1] : -1;
 }
 
 static void record_run(struct dirty_pages *pages) {
@@ -82,29 +75,38 @@ static void add_run(struct dirty_pages *pages, uint64_t start, uint64_t end) {
     pages->end = end;
 }
 
+/* -1: nobody can say. */
+static int64_t ask_dirty(struct dirty_pages *pages, uint64_t start, uint64_t end) {
+    bool asks = pages->fd >= 0 && pages->questions++ < QUESTIONS_MAX;
+
+    return asks ? count_dirty(pages->fd, start, end - start) : -1;
+}
+
 /* Halves what is neither clean nor all dirty. `start` is page-aligned. */
 static void find_dirty(struct dirty_pages *pages, uint64_t start, uint64_t end) {
-    bool asks = pages->fd >= 0 && pages->questions++ < QUESTIONS_MAX;
-    uint64_t count = (end - start + PAGE_BYTES - 1) / PAGE_BYTES;
-    int64_t dirty = asks ? count_dirty(pages->fd, start, end - start) : (int64_t)count;
+    uint64_t ends[HALVINGS_MAX] = {end}; /* of the ranges behind the one that is looked at, the nearest last */
+    unsigned waiting = 1;
 
-    if (dirty == 0)
-        return;
-    if (dirty < 0 || (uint64_t)dirty >= count) {
-        add_run(pages, start, end);
-        return;
+    while (waiting) {
+        uint64_t until = ends[waiting - 1], count = (until - start + PAGE_BYTES - 1) / PAGE_BYTES;
+        int64_t dirty = ask_dirty(pages, start, until);
+        if (dirty > 0 && (uint64_t)dirty < count && waiting < HALVINGS_MAX) {
+            ends[waiting++] = start + count / 2 * PAGE_BYTES;
+            continue;
+        }
+        if (dirty != 0)
+            add_run(pages, start, until);
+        start = until;
+        waiting--;
     }
-    uint64_t middle = start + count / 2 * PAGE_BYTES;
-    find_dirty(pages, start, middle);
-    find_dirty(pages, middle, end);
 }
 
 /* A pause forgets descriptors, and nothing but mmap has used this one. -1: none. */
 static int descriptor_of(const struct mapping *mapping) {
-    int fd = trib_descriptor_of(mapping->mapped.file);
+    int fd = trib_may_ask() ? trib_descriptor_of(mapping->mapped.file) : -1;
     struct stat stat;
 
-    if (fd >= 0)
+    if (fd >= 0 || !trib_may_ask())
         return fd;
     bool is_same = trib_raw_fstat(mapping->fd, &stat) == 0 && trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
     return is_same ? mapping->fd : -1;
@@ -120,7 +122,7 @@ static int borrow(const struct mapping *mapping) {
 static void record_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t to) {
     struct dirty_pages pages = {.mapped = &mapping->mapped, .fd = descriptor_of(mapping)};
     uint64_t offset = mapping->offset_bytes + (from - mapping->start);
-    int borrowed = pages.fd < 0 ? borrow(mapping) : -1;
+    int borrowed = pages.fd < 0 && trib_may_ask() ? borrow(mapping) : -1;
 
     if (borrowed >= 0)
         pages.fd = borrowed;
@@ -131,6 +133,53 @@ static void record_dirty(const struct mapping *mapping, uintptr_t from, uintptr_
 }
 
 /* ---- the table ---- */
+
+static void note_used(unsigned count) {
+    unsigned known = atomic_load_explicit(&used, memory_order_relaxed);
+
+    while (known < count && !atomic_compare_exchange_weak(&used, &known, count))
+        ;
+}
+
+static bool claim(struct entry *entry, uint64_t *state) {
+    *state = atomic_load_explicit(&entry->state, memory_order_relaxed);
+    return (*state & STATE_MASK) == FREE &&
+           atomic_compare_exchange_strong(&entry->state, state, *state + ONE_MORE + TAKEN);
+}
+
+/* Beyond 1,024 a mapping goes unseen. */
+static void put(const struct mapping *mapping) {
+    uint64_t words[WORDS] = {0}, state;
+    unsigned i = 0;
+
+    memcpy(words, mapping, sizeof *mapping);
+    while (i < MAPPINGS && !claim(&entries[i], &state))
+        i++;
+    if (i == MAPPINGS)
+        return;
+    for (unsigned word = 0; word < WORDS; word++)
+        atomic_store_explicit(&entries[i].words[word], words[word], memory_order_relaxed);
+    note_used(i + 1);
+    atomic_store_explicit(&entries[i].state, state + ONE_MORE + IN_USE, memory_order_release);
+}
+
+/* False: not in use, or taken back meanwhile. */
+static bool read_entry(struct entry *entry, struct mapping *out, uint64_t *state) {
+    uint64_t words[WORDS];
+
+    *state = atomic_load_explicit(&entry->state, memory_order_acquire);
+    if ((*state & STATE_MASK) != IN_USE)
+        return false;
+    for (unsigned word = 0; word < WORDS; word++)
+        words[word] = atomic_load_explicit(&entry->words[word], memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    memcpy(out, words, sizeof *out);
+    return atomic_load_explicit(&entry->state, memory_order_relaxed) == *state;
+}
+
+static bool take_back(struct entry *entry, uint64_t state) {
+    return atomic_compare_exchange_strong(&entry->state, &state, (state & ~(uint64_t)STATE_MASK) + ONE_MORE);
+}
 
 void trib_mapping_add(struct trib_descriptor *known, void *start, size_t length_bytes, uint64_t offset_bytes,
                       uint64_t signature) {
@@ -143,48 +192,28 @@ void trib_mapping_add(struct trib_descriptor *known, void *start, size_t length_
         return;
     trib_descriptor_name(known);
     mapping.mapped = (struct trib_mapped){.file = known->file, .signature = signature, .kind = known->kind};
-    if (!lock())
-        return;
-    for (unsigned i = 0; i < MAPPINGS; i++) {
-        if (mappings[i].end)
-            continue;
-        mappings[i] = mapping;
-        if (i >= atomic_load_explicit(&used, memory_order_relaxed))
-            atomic_store_explicit(&used, i + 1, memory_order_release);
-        break;
-    }
-    unlock();
-}
-
-static bool take(unsigned i, struct mapping *out) {
-    if (i >= atomic_load_explicit(&used, memory_order_acquire) || !lock())
-        return false;
-    *out = mappings[i];
-    unlock();
-    return out->end != 0;
+    put(&mapping);
 }
 
 void trib_mappings_sync(const void *start, size_t length_bytes) {
     uintptr_t from = (uintptr_t)start, to = from + length_bytes;
     struct mapping mapping;
-    int kept = errno;
+    uint64_t state;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
-        if (!take(i, &mapping) || mapping.start >= to || mapping.end <= from)
+        if (!read_entry(&entries[i], &mapping, &state) || mapping.start >= to || mapping.end <= from)
             continue;
         record_dirty(&mapping, mapping.start > from ? mapping.start : from, mapping.end < to ? mapping.end : to);
     }
-    errno = kept;
 }
 
 static void sync_those_of(uint64_t file) {
     struct mapping mapping;
-    int kept = errno;
+    uint64_t state;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
-        if (take(i, &mapping) && (file == 0 || mapping.mapped.file == file))
+        if (read_entry(&entries[i], &mapping, &state) && (file == 0 || mapping.mapped.file == file))
             record_dirty(&mapping, mapping.start, mapping.end);
-    errno = kept;
 }
 
 void trib_mappings_sync_file(uint64_t file) {
@@ -195,42 +224,53 @@ void trib_mappings_sync_all(void) {
     sync_those_of(0);
 }
 
-/* Of a mapping that loses its middle, the end is forgotten as well: it was told of just now. */
-static void cut(struct mapping *mapping, uintptr_t from, uintptr_t to) {
-    if (mapping->start >= to || mapping->end <= from)
+/* The part in [from, to) goes; what is left before and behind it is put anew. */
+static void cut(struct entry *entry, uintptr_t from, uintptr_t to) {
+    struct mapping mapping, left;
+    uint64_t state;
+
+    if (!read_entry(entry, &mapping, &state) || mapping.start >= to || mapping.end <= from || !take_back(entry, state))
         return;
-    if (mapping->start < from) {
-        mapping->end = from;
-    } else if (mapping->end > to) {
-        mapping->offset_bytes += to - mapping->start;
-        mapping->start = to;
-    } else {
-        mapping->start = mapping->end = 0;
+    if (mapping.start < from) {
+        left = mapping;
+        left.end = from;
+        put(&left);
+    }
+    if (mapping.end > to) {
+        left = mapping;
+        left.offset_bytes += to - mapping.start;
+        left.start = to;
+        put(&left);
     }
 }
 
 void trib_mappings_remove(const void *start, size_t length_bytes) {
-    if (!lock())
-        return;
-    for (unsigned i = 0; i < used; i++)
-        cut(&mappings[i], (uintptr_t)start, (uintptr_t)start + length_bytes);
-    unlock();
+    uintptr_t from = (uintptr_t)start, to = (from + length_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+
+    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
+        cut(&entries[i], from, to);
 }
 
 void trib_mappings_move(const void *start, void *to, size_t length_bytes) {
-    if (!lock())
+    struct mapping mapping;
+    uint64_t state;
+
+    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
+        if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start || !take_back(&entries[i], state))
+            continue;
+        mapping.start = (uintptr_t)to;
+        mapping.end = (uintptr_t)to + length_bytes;
+        put(&mapping);
         return;
-    for (unsigned i = 0; i < used; i++)
-        if (mappings[i].end && mappings[i].start == (uintptr_t)start) {
-            mappings[i].start = (uintptr_t)to;
-            mappings[i].end = (uintptr_t)to + length_bytes;
-        }
-    unlock();
+    }
 }
 
 void trib_mappings_clear(void) {
-    atomic_store(&used, 0);
-    for (unsigned i = 0; i < MAPPINGS; i++)
-        mappings[i].start = mappings[i].end = 0;
-    atomic_flag_clear(&busy);
+    unsigned end = atomic_load_explicit(&used, memory_order_relaxed);
+
+    for (unsigned i = 0; i < MAPPINGS && i <= end; i++) { /* and one that was being put */
+        uint64_t state = atomic_load_explicit(&entries[i].state, memory_order_relaxed);
+        atomic_store_explicit(&entries[i].state, (state & ~(uint64_t)STATE_MASK) + ONE_MORE, memory_order_relaxed);
+    }
+    atomic_store_explicit(&used, 0, memory_order_relaxed);
 }

@@ -12,6 +12,7 @@
 #include "calls.h"
 #include "entry.h"
 #include "mappings.h"
+#include "names.h"
 #include "next.h"
 #include "raw.h"
 #include "shim.h"
@@ -111,6 +112,8 @@ static void hook(void) {
                     strerror(-rc));
     }
     pthread_atfork(trib_child_comes, NULL, in_child);
+    trib_folder_start();
+    trib_descriptors_start();
 }
 
 __attribute__((constructor)) static void start(void) {

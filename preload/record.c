@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <tributary/event.h>
 
@@ -100,12 +98,7 @@ void trib_record_append(struct trib_descriptor *known, struct trib_shim_write *w
 }
 
 void trib_record_at_end(struct trib_descriptor *known, struct trib_shim_write *write) {
-    struct stat stat;
-    int kept = errno;
-
-    if (fstat(known->fd, &stat) == 0 && (uint64_t)stat.st_size >= write->length_bytes)
-        write->offset_bytes = (uint64_t)stat.st_size - write->length_bytes;
-    errno = kept;
+    write->offset_bytes = trib_descriptor_end(known, write->length_bytes);
     trib_record_write(known, write);
 }
 

@@ -1,44 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "uring_queue.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <sys/uio.h>
 
 #include <tributary/event.h>
 
+#include "quiet.h"
 #include "ranges.h"
+#include "raw.h"
 #include "record.h"
 
-static uint64_t total_bytes(const struct iovec *parts, int count) {
-    uint64_t bytes = 0;
+/* At most this many are looked at one by one; writes of more count with the bytes of these. */
+#define PARTS_MAX 64u
 
-    for (int i = 0; i < count; i++)
-        bytes += parts[i].iov_len;
-    return bytes;
+/* The array of a vectored write is read by nobody until the kernel takes the request, and may lie anywhere: it is copied by the
+ * kernel, which says no where libc's caller would fault. 0: it did, or may not be asked. */
+static unsigned copy_parts(const struct io_uring_sqe *entry, struct iovec parts[PARTS_MAX]) {
+    unsigned count = entry->len < PARTS_MAX ? entry->len : PARTS_MAX;
+    struct iovec here = {parts, count * sizeof *parts}, there = {(void *)(uintptr_t)entry->addr, count * sizeof *parts};
+
+    if (!trib_may_ask())
+        return 0;
+    long bytes = TRIB_RAW(SYS_process_vm_readv, TRIB_RAW(SYS_getpid, 0), &here, 1, &there, 1, 0);
+    return bytes == (long)here.iov_len ? count : 0;
+}
+
+static void record_parts(const struct io_uring_sqe *entry, struct trib_descriptor *known, struct trib_shim_write *write) {
+    for (int i = 0; i < write->part_count; i++)
+        write->length_bytes += write->parts[i].iov_len;
+    if (write->length_bytes == 0)
+        return;
+    if (entry->off == UINT64_MAX) { /* at the descriptor's position, which moves when it is done */
+        trib_descriptor_shared(known->fd);
+        write->offset_bytes = trib_descriptor_advance(known, 0);
+    }
+    if (known->appends) /* the end as it is now: entries of one submission may meet there */
+        trib_record_at_end(known, write);
+    else
+        trib_record_write(known, write);
+}
+
+static void __attribute__((noinline)) record_vector(const struct io_uring_sqe *entry, struct trib_descriptor *known,
+                                                    void *frame) {
+    struct iovec parts[PARTS_MAX];
+    struct trib_shim_write write = {
+        .frame = frame, .parts = parts, .part_count = (int)copy_parts(entry, parts), .offset_bytes = entry->off};
+
+    record_parts(entry, known, &write);
 }
 
 static void record_write(const struct io_uring_sqe *entry, struct trib_descriptor *known, void *frame) {
     struct iovec part = {(void *)(uintptr_t)entry->addr, entry->len};
-    bool vector = entry->opcode == IORING_OP_WRITEV;
-    struct trib_shim_write write = {
-        .frame = frame,
-        .parts = vector ? (const struct iovec *)(uintptr_t)entry->addr : &part,
-        .part_count = vector ? (int)entry->len : 1,
-        .offset_bytes = entry->off,
-    };
+    struct trib_shim_write write = {.frame = frame, .parts = &part, .part_count = 1, .offset_bytes = entry->off};
 
-    write.length_bytes = total_bytes(write.parts, write.part_count);
-    if (write.length_bytes == 0)
-        return;
-    if (entry->off == UINT64_MAX) { /* at the descriptor's position, which moves when it is done */
-        trib_descriptor_shared(known->fd);
-        write.offset_bytes = trib_descriptor_advance(known, 0);
-    }
-    if (known->appends) /* the end as it is now: entries of one submission may meet there */
-        trib_record_at_end(known, &write);
+    if (entry->opcode == IORING_OP_WRITEV)
+        record_vector(entry, known, frame);
     else
-        trib_record_write(known, &write);
+        record_parts(entry, known, &write);
 }
 
 void trib_uring_record(const struct io_uring_sqe *entry, void *frame) {

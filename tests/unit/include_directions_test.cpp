@@ -94,7 +94,7 @@ TEST_CASE("adapters, the tool and benchmarks see no insides") {
           "cluster/cluster.h", "rivals/fios_select.h", "rivals/rivals.h",
           "base/options.h", "pipeline_options.h"}},
         {"rocksdb-env", {}},
-        {"preload", {}},
+        {"preload", {"base/kinds.h"}},
         {"mysql-buffer-hook", {}},
         {"jni", {}},
     };

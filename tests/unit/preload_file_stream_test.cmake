@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/preload/kinds.c)
 target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/preload)

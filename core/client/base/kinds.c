@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kinds.h"
+#include "base/kinds.h"
 
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include <tributary/event.h>
 
 struct rule {
-    const char *pattern; /* of fnmatch: `*` of the last component, or of the path if it has a '/' */
+    const char *pattern; /* `*` and [sets] of the last component, or of the whole path if it has a '/' */
     uint8_t kind;
 };
 
@@ -94,13 +93,72 @@ static const struct rule rules[] = {
     {"sort[a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9][a-zA-Z0-9]", TRIB_FILE_TEMP},
 };
 
+/* ---- patterns ---- */
+
+/* One character against a set; *pattern moves behind the set. No set is negated or holds a ']'. */
+static bool in_set(const char **pattern, char c) {
+    const char *at = *pattern + 1;
+    bool found = false;
+
+    for (; *at != ']'; at++) {
+        char last = at[1] == '-' && at[2] != ']' ? at[2] : *at;
+        found |= c >= *at && c <= last;
+        at += last != *at ? 2 : 0;
+    }
+    *pattern = at + 1;
+    return found;
+}
+
+/* As fnmatch(3) without flags in the C locale. On a mismatch only the last star needs to take more: what an earlier one
+ * could take instead, the last one could as well. */
+static bool matches(const char *pattern, const char *text) {
+    const char *behind_star = NULL, *retry = NULL;
+
+    while (*text) {
+        const char *next = pattern;
+        if (*pattern == '*') {
+            behind_star = ++pattern;
+            retry = text;
+            continue;
+        }
+        bool fits = *pattern == '[' ? in_set(&next, *text) : *pattern == *text;
+        if (fits) {
+            pattern = *pattern == '[' ? next : pattern + 1;
+            text++;
+        } else if (behind_star) {
+            pattern = behind_star;
+            text = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return !*pattern;
+}
+
+static bool is_plain(char c) {
+    return c != '*' && c != '[' && c != ']';
+}
+
+/* Most rules are out by their first or last character. */
+static bool may_match(const char *pattern, const char *text, char last) {
+    char ends = pattern[strlen(pattern) - 1];
+
+    return (!is_plain(*pattern) || *pattern == *text) && (!is_plain(ends) || ends == last);
+}
+
 uint8_t trib_kind_of(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    char last = length ? name[length - 1] : '/';
 
     if (!*path)
         return TRIB_FILE_UNKNOWN;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (fnmatch(rules[i].pattern, strchr(rules[i].pattern, '/') ? path : name, 0) == 0)
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const char *pattern = rules[i].pattern, *text = strchr(pattern, '/') ? path : name;
+        if (may_match(pattern, text, last) && matches(pattern, text))
             return rules[i].kind;
+    }
     return TRIB_FILE_OTHER;
 }

@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "entry.h"
+#include "libc_entry.h"
 #include "next.h"
 #include "record.h"
 

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "calls.h"
-#include "entry.h"
+#include "libc_entry.h"
 #include "mappings.h"
 #include "next.h"
+#include "patch/code.h"
+#include "patch/imports.h"
 #include "raw.h"
 #include "shim.h"
 #include "sink.h"
@@ -121,7 +123,7 @@ static void hook(void) {
         trib_entry_patch_exit(leave);
         if (rc) /* a session has too many processes to say it in each */
             fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
-                    strerror(-rc));
+                    trib_patch_reason(rc));
     }
     pthread_atfork(trib_child_comes, NULL, in_child);
 }
@@ -158,6 +160,16 @@ void trib_shim_name_signature(uint64_t signature) {
 
 bool trib_shim_status(struct trib_status *out) {
     return trib_sink_status(out);
+}
+
+const char *trib_shim_unseen(void) {
+    int code = trib_entry_code();
+
+    return code == 0 ? NULL : code == -ECANCELED ? "nobody has asked for it" : trib_patch_reason(code);
+}
+
+int trib_shim_patch_imports(void) {
+    return trib_patch_imports(trib_next_look);
 }
 
 __attribute__((destructor)) static void stop(void) {

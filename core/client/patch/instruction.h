@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRIB_INSTRUCTION_BYTES_MAX 15u
+#include <tributary/error.h>
+
+TRIB_C_BEGIN
 
 struct trib_instruction {
     unsigned length;
@@ -20,4 +22,5 @@ bool trib_instruction_read(const uint8_t *code, struct trib_instruction *out);
 /* Whether it is endbr64, where an indirect branch may land. */
 bool trib_instruction_is_landing(const uint8_t *code);
 
+TRIB_C_END
 #endif

@@ -24,8 +24,6 @@ void trib_descriptor_ending(int fd);
 /* All that are open when the process ends. */
 void trib_descriptors_ending(void);
 
-/* Before a child comes: what starting a program needs. */
-void trib_programs_prepare(void);
 /* After a vfork, in the parent: tells of the program that the child has started, if the shim will not see it. */
 void trib_programs_report(void);
 

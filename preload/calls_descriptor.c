@@ -14,7 +14,7 @@
 
 #include "calls.h"
 #include "descriptors.h"
-#include "entry.h"
+#include "libc_entry.h"
 #include "next.h"
 #include "raw.h"
 #include "rings.h"

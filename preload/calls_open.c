@@ -16,7 +16,7 @@
 
 #include "calls.h"
 #include "descriptors.h"
-#include "entry.h"
+#include "libc_entry.h"
 #include "names.h"
 #include "next.h"
 #include "raw.h"

@@ -154,28 +154,14 @@ static void note_by_name(const char *name, char *const environment[]) {
 
 /* ---- exec: the whole family comes down to two ---- */
 
-typedef int exec_call(const char *, char *const[], char *const[]);
-
-static _Atomic(void *) next_execve, next_execvpe;
-
-/* Looking up takes the loader's lock, which the child of a process with threads may find taken for ever: before. */
-void trib_programs_prepare(void) {
-    if (!atomic_load_explicit(&next_execve, memory_order_relaxed))
-        trib_next_find("execve", &next_execve);
-    if (!atomic_load_explicit(&next_execvpe, memory_order_relaxed))
-        trib_next_find("execvpe", &next_execvpe);
-}
-
 static int run(const char *path, char *const arguments[], char *const environment[]) {
-    trib_programs_prepare();
     note_path(path, environment);
-    return ((exec_call *)atomic_load_explicit(&next_execve, memory_order_relaxed))(path, arguments, environment);
+    return TRIB_NEXT(execve)(path, arguments, environment);
 }
 
 static int run_by_name(const char *name, char *const arguments[], char *const environment[]) {
-    trib_programs_prepare();
     note_by_name(name, environment);
-    return ((exec_call *)atomic_load_explicit(&next_execvpe, memory_order_relaxed))(name, arguments, environment);
+    return TRIB_NEXT(execvpe)(name, arguments, environment);
 }
 
 TRIB_CALL int execve(const char *path, char *const arguments[], char *const environment[]) {

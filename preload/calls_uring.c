@@ -56,28 +56,28 @@ int io_uring_submit_and_wait_min_timeout(struct io_uring *ring, struct io_uring_
 
 TRIB_CALL int io_uring_submit(struct io_uring *ring) {
     record_waiting(ring, TRIB_FRAME_HERE());
-    return TRIB_NEXT(io_uring_submit)(ring);
+    return TRIB_NEXT_LATER(io_uring_submit)(ring);
 }
 
 TRIB_CALL int io_uring_submit_and_wait(struct io_uring *ring, unsigned wait) {
     record_waiting(ring, TRIB_FRAME_HERE());
-    return TRIB_NEXT(io_uring_submit_and_wait)(ring, wait);
+    return TRIB_NEXT_LATER(io_uring_submit_and_wait)(ring, wait);
 }
 
 TRIB_CALL int io_uring_submit_and_get_events(struct io_uring *ring) {
     record_waiting(ring, TRIB_FRAME_HERE());
-    return TRIB_NEXT(io_uring_submit_and_get_events)(ring);
+    return TRIB_NEXT_LATER(io_uring_submit_and_get_events)(ring);
 }
 
 TRIB_CALL int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **completion, unsigned wait,
                                                struct __kernel_timespec *timeout, void *signals) {
     record_waiting(ring, TRIB_FRAME_HERE());
-    return TRIB_NEXT(io_uring_submit_and_wait_timeout)(ring, completion, wait, timeout, signals);
+    return TRIB_NEXT_LATER(io_uring_submit_and_wait_timeout)(ring, completion, wait, timeout, signals);
 }
 
 TRIB_CALL int io_uring_submit_and_wait_min_timeout(struct io_uring *ring, struct io_uring_cqe **completion,
                                                    unsigned wait, struct __kernel_timespec *timeout,
                                                    unsigned min_wait, void *signals) {
     record_waiting(ring, TRIB_FRAME_HERE());
-    return TRIB_NEXT(io_uring_submit_and_wait_min_timeout)(ring, completion, wait, timeout, min_wait, signals);
+    return TRIB_NEXT_LATER(io_uring_submit_and_wait_min_timeout)(ring, completion, wait, timeout, min_wait, signals);
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "calls.h"
-#include "entry.h"
+#include "libc_entry.h"
 #include "next.h"
 #include "raw.h"
 #include "record.h"

@@ -3,8 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <link.h>
 #include <stddef.h>
+#include <string.h>
+
+/* Made by the linker for a section whose name is an identifier. */
+extern struct trib_next __start_trib_next[] __attribute__((visibility("hidden")));
+extern struct trib_next __stop_trib_next[] __attribute__((visibility("hidden")));
 
 static long absent(void) {
     errno = ENOSYS;
@@ -27,13 +32,26 @@ void *trib_next_look(const char *name) {
     return found && !is_ours(found) ? found : NULL;
 }
 
-void *trib_next_find(const char *name, _Atomic(void *) *slot) {
+void *trib_next_find(struct trib_next *next) {
     int kept = errno;
-    void *found = trib_next_look(name);
+    void *found = trib_next_look(next->name);
 
-    if (!found)
-        found = (void *)absent;
-    atomic_store_explicit(slot, found, memory_order_relaxed);
+    if (found || !next->comes_later)
+        atomic_store_explicit(&next->found, found ? found : (void *)absent, memory_order_relaxed);
     errno = kept;
-    return found;
+    return found ? found : (void *)absent;
+}
+
+static int is_liburing(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    return info->dlpi_name && strstr(info->dlpi_name, "liburing");
+}
+
+/* Looking for what is not there costs most, and allocates: those that come later only where their library is. */
+void trib_next_start(void) {
+    bool all = dl_iterate_phdr(is_liburing, NULL);
+
+    for (struct trib_next *next = __start_trib_next; next < __stop_trib_next; next++)
+        if ((all || !next->comes_later) && !atomic_load_explicit(&next->found, memory_order_relaxed))
+            (void)trib_next_find(next);
 }

@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "calls.h"
-#include "entry.h"
+#include "libc_entry.h"
 #include "mappings.h"
 #include "names.h"
 #include "next.h"
+#include "patch/code.h"
+#include "patch/imports.h"
 #include "raw.h"
 #include "shim.h"
 #include "sink.h"
@@ -21,12 +23,11 @@
 
 /* ---- children share the offsets of their parent's descriptors ---- */
 
-/* Before any fork. Not static: vfork below calls it by name. */
+/* Not static: vfork below calls it by name. */
 void trib_child_comes(void) __attribute__((visibility("hidden")));
 
 void trib_child_comes(void) {
     trib_descriptors_shared();
-    trib_programs_prepare();
 }
 
 static void in_child(void) {
@@ -49,38 +50,47 @@ TRIB_CALL FILE *popen(const char *command, const char *mode) {
 }
 
 #ifdef __x86_64__
-/* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it sets
- * trib_in_vfork, so that its close and dup2 leave the parent's table alone; the parent takes that back and tells what
- * the child has left to be told. The return address waits in a register, because the child uses the stack. */
+/* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it counts
+ * trib_in_vfork up, so that its close and dup2 leave the parent's table alone; the parent puts back what was there (a child
+ * that is killed may not have got as far) and tells what the child has left to be told.
+ *
+ * The child uses the stack, so what the parent needs waits in registers: rdx the return address, esi trib_in_vfork. A shadow
+ * stack is shared as well, and the child must leave the parent's entry of it in place: it jumps to its caller, where a
+ * return would free the entry for its next call to overwrite (glibc's vfork does the same). The parent pushes the address
+ * again and returns as its entry says. */
 __asm__(".pushsection .text\n"
         ".globl vfork\n"
         ".type vfork, @function\n"
         "vfork:\n"
         "    .cfi_startproc\n"
+        "    endbr64\n"
         "    sub $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    call trib_child_comes\n"
         "    add $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"
+        "    mov trib_in_vfork@gottpoff(%rip), %rcx\n"
+        "    mov %fs:(%rcx), %esi\n"
         "    pop %rdx\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    .cfi_register %rip, %rdx\n"
-        "    mov $58, %eax\n" /* SYS_vfork */
+        "    mov $58, %eax\n" /* SYS_vfork; the kernel keeps rdx and rsi, but neither rcx nor r11 */
         "    syscall\n"
-        "    push %rdx\n"
+        "    mov trib_in_vfork@gottpoff(%rip), %rcx\n"
+        "    test %rax, %rax\n"
+        "    jne 1f\n"
+        "    incl %fs:(%rcx)\n"
+        "    jmp *%rdx\n"
+        "1:  push %rdx\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    mov trib_in_vfork@gottpoff(%rip), %rdx\n"
-        "    cmp $0, %rax\n"
-        "    jl trib_syscall_failed\n" /* calls_raw.c */
-        "    je 1f\n"
-        "    decl %fs:(%rdx)\n"
+        "    .cfi_offset %rip, -8\n"
+        "    mov %esi, %fs:(%rcx)\n"
+        "    jl trib_syscall_failed\n" /* calls_raw.c; mov keeps the flags */
         "    push %rax\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    call trib_programs_report\n"
         "    pop %rax\n"
         "    .cfi_adjust_cfa_offset -8\n"
-        "    ret\n"
-        "1:  incl %fs:(%rdx)\n"
         "    ret\n"
         "    .cfi_endproc\n"
         ".size vfork, .-vfork\n"
@@ -91,12 +101,16 @@ _Static_assert(SYS_vfork == 58, "the number above");
 /* ---- start and end ---- */
 
 static bool exiting; /* exit() is past the destructors */
+static pid_t started; /* the process whose pipeline it is */
 
-/* In place of libc's _exit. exit() comes here when everything else is done, stdio's last flush included. */
+/* In place of libc's _exit. exit() comes here when everything else is done, stdio's last flush included. A child on its
+ * parent's memory (vfork's, or posix_spawn's inside libc) leaves its parent's pipeline alone. */
 __attribute__((noreturn)) static void leave(int code) {
-    if (exiting)
+    bool is_mine = trib_syscall(SYS_getpid) == started;
+
+    if (is_mine && exiting)
         trib_sink_stop();
-    else if (!trib_in_vfork)
+    else if (is_mine)
         trib_sink_settle();
     for (;;)
         trib_syscall(SYS_exit_group, code);
@@ -105,11 +119,12 @@ __attribute__((noreturn)) static void leave(int code) {
 static void hook(void) {
     int rc = trib_entry_patch();
 
+    started = (pid_t)trib_syscall(SYS_getpid);
     if (trib_sink_is_pipeline()) {
         trib_entry_patch_exit(leave);
         if (rc) /* a session has too many processes to say it in each */
             fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
-                    strerror(-rc));
+                    trib_patch_reason(rc));
     }
     pthread_atfork(trib_child_comes, NULL, in_child);
     trib_folder_start();
@@ -119,6 +134,7 @@ static void hook(void) {
 __attribute__((constructor)) static void start(void) {
     int kept = errno;
 
+    trib_next_start();
     trib_sink_start();
     if (trib_sink_wanted())
         hook();
@@ -147,6 +163,16 @@ void trib_shim_name_signature(uint64_t signature) {
 
 bool trib_shim_status(struct trib_status *out) {
     return trib_sink_status(out);
+}
+
+const char *trib_shim_unseen(void) {
+    int code = trib_entry_code();
+
+    return code == 0 ? NULL : code == -ECANCELED ? "nobody has asked for it" : trib_patch_reason(code);
+}
+
+int trib_shim_patch_imports(void) {
+    return trib_patch_imports(trib_next_look);
 }
 
 __attribute__((destructor)) static void stop(void) {

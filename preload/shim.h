@@ -53,8 +53,11 @@ TRIB_EXPORT void trib_shim_name_signature(uint64_t signature);
 /* What the pipeline of this process has counted. False: there is none, as in a session. */
 TRIB_EXPORT bool trib_shim_status(struct trib_status *out);
 
+/* Why what libc itself writes (stdio) goes unseen; NULL: it is seen. */
+TRIB_EXPORT const char *trib_shim_unseen(void);
+
 /* For a library loaded into a running program: points the imports of every loaded object but libc, the loader and this
- * library at the shim. Number of slots patched, or -errno. */
+ * library at the shim. Number of slots patched, or -errno. Any thread, at any time but from signal handlers. */
 TRIB_EXPORT int trib_shim_patch_imports(void);
 
 TRIB_C_END

@@ -11,6 +11,7 @@
 
 #include "identify.h"
 #include "java_api.h"
+#include "patch/objects.h"
 #include "shim.h"
 #include "vm.h"
 
@@ -39,21 +40,26 @@ static int read_loads(struct dl_phdr_info *info, size_t size, void *loads) {
     return 1;
 }
 
-/* Preloaded, the loader does this; with wrong options nobody. */
+/* Preloaded, the loader does this; with wrong options nobody. Never waits: a thread that opens a library holds the loader's
+ * lock, which patching asks for. Whoever patches now looks again. */
 static void patch_new_libraries(void) {
     static unsigned long long patched;
-    unsigned long long loads = 0;
+    unsigned long long loads = 0, seen;
 
     if (is_preloaded || !atomic_load(&has_begun))
         return;
-    pthread_mutex_lock(&patching);
-    dl_iterate_phdr(read_loads, &loads);
-    int slots = loads == patched ? 0 : trib_shim_patch_imports();
-    if (slots < 0 && patched == 0)
-        fprintf(stderr, "tributary: this program's imports cannot be changed (%s); preload the library instead\n",
-                strerror(-slots));
-    patched = loads;
-    pthread_mutex_unlock(&patching);
+    do {
+        if (pthread_mutex_trylock(&patching) != 0)
+            return;
+        dl_iterate_phdr(read_loads, &loads);
+        int slots = loads == patched ? 0 : trib_shim_patch_imports();
+        if (slots < 0 && patched == 0)
+            fprintf(stderr, "tributary: this program's imports cannot be changed (%s); preload the library instead\n",
+                    strerror(-slots));
+        patched = seen = loads;
+        pthread_mutex_unlock(&patching);
+        dl_iterate_phdr(read_loads, &loads);
+    } while (loads != seen);
 }
 
 /* ---- the VM's events ---- */
@@ -182,21 +188,11 @@ int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *op
     return 0;
 }
 
-/* Asked of the program: linked symbolically, this library would find itself first. By a call that no sanitizer's runtime,
- * which comes before, intercepts. */
-static bool is_first_interposer(void) {
-    Dl_info mine, theirs;
-    void *program = dlopen(NULL, RTLD_LAZY), *found = program ? dlsym(program, "copy_file_range") : NULL;
-
-    return found && dladdr((void *)is_first_interposer, &mine) && dladdr(found, &theirs) &&
-           mine.dli_fbase == theirs.dli_fbase;
-}
-
 __attribute__((constructor)) static void load(void) {
     const char *text = getenv("TRIBUTARY_JVM");
     struct trib_error error;
 
-    is_preloaded = is_first_interposer();
+    is_preloaded = trib_loaded_early();
     if (!is_preloaded)
         return;
     if (trib_jvm_options_parse(text ? text : "", &settings, &error) != 0)

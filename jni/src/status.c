@@ -65,6 +65,8 @@ unsigned trib_jvm_status_read(struct trib_jvm_status *out) {
     say(&list, "java-frames", "%s", trib_life_java_frames());
     say(&list, "fast", "%s", counts.is_fast ? "on" : counts.why_slow);
     say_counts(&list, &counts);
+    const char *unseen = trib_shim_unseen();
+    say(&list, "stdio", "%s%s", unseen ? "unseen: " : "seen", unseen ? unseen : "");
     if (trib_shim_status(&status))
         say_pipeline(&list, &status);
     return list.count;

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "code_patch.h"
 #include "note.h"
+#include "patch/code.h"
 
 /* mtr_t::Impl (mtr0mtr.h) */
 enum mtr_layout {
@@ -39,7 +39,7 @@ struct memo_slot {
 };
 enum memo_type { MEMO_PAGE_X_FIX = 2, MEMO_PAGE_SX_FIX = 4 };
 
-static struct trib_code_patch patch;
+static struct trib_patch patch;
 
 static uint32_t field32(const void *mtr, enum mtr_layout at) {
     uint32_t value;
@@ -115,7 +115,7 @@ static const char *refuses(const struct trib_server *server) {
 
     if (!code)
         return "this server does not export mtr_t::commit";
-    if (!trib_code_hook_fits(code))
+    if (!trib_patch_hook_fits(code))
         return "mtr_t::commit begins with unknown code";
     if (!mentions(code, MTR_MODIFICATIONS, NULL) || !mentions(code, MTR_RECORDS, NULL) ||
         !mentions(code, MTR_LOG_MODE, NULL) || !mentions(code, MTR_STATE, &committing))
@@ -124,11 +124,11 @@ static const char *refuses(const struct trib_server *server) {
 }
 
 static int hook(const struct trib_server *server) {
-    return trib_code_hook_put(&patch, server->mtr_commit, on_commit);
+    return trib_patch_hook_put(&patch, server->mtr_commit, on_commit);
 }
 
 static void unhook(void) {
-    trib_code_hook_remove(&patch);
+    trib_patch_remove(&patch);
 }
 
 const struct trib_front trib_front_mysql = {

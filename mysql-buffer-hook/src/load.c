@@ -7,6 +7,7 @@
 #include "front.h"
 #include "identify.h"
 #include "options.h"
+#include "patch/objects.h"
 #include "server.h"
 #include "shim.h"
 #include "status.h"
@@ -15,14 +16,6 @@ static bool is_mine(const void *function) {
     Dl_info mine, theirs;
 
     return dladdr((void *)is_mine, &mine) && dladdr(function, &theirs) && mine.dli_fbase == theirs.dli_fbase;
-}
-
-/* Preloaded, this library's write() is the one that the program finds. (RTLD_DEFAULT would find ours in either case: linked
- * with -Bsymbolic, this library looks into itself first.) */
-static bool is_preloaded(void) {
-    void *program = dlopen(NULL, RTLD_LAZY), *found = program ? dlsym(program, "pwrite64") : NULL;
-
-    return found && is_mine(found);
 }
 
 /* `trib record` preloads libtributary-preload.so into whatever it starts: that shim would tell each write again, without the
@@ -41,7 +34,7 @@ __attribute__((constructor)) static void load(void) {
     trib_identify_innodb(trib_server()->kind != TRIB_SERVER_NONE);
     trib_front_start();
     trib_shim_identify_with(trib_buffer_identify);
-    if (is_preloaded())
+    if (trib_loaded_early())
         return;
     int slots = trib_shim_patch_imports();
     if (slots < 0)

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entry of libc's own write(), lseek() and _exit(). Inside libc, stdio and exit() call these directly: no
- * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So the first instruction of
- * libc's write is replaced by a jump to trib_write; it runs on in a copy of its own. x86-64; an unknown first
- * instruction, or a system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the
- * status says so. lseek goes to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
+ * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So libc's write begins with a jump
+ * to trib_write; what the jump replaced runs in a stub (core/client/patch/code.h). x86-64; an unknown beginning, or a
+ * system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the status says so. lseek
+ * goes to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
  * docs/decisions/0010-what-libc-does-inside.md.
  *
- * Patched once, in the constructor; each with one aligned 8-byte store, so that a running thread sees either. */
-#ifndef TRIB_PRELOAD_ENTRY_H
-#define TRIB_PRELOAD_ENTRY_H
+ * Patched once, by one thread, in the constructor or when the program asks for it. */
+#ifndef TRIB_PRELOAD_LIBC_ENTRY_H
+#define TRIB_PRELOAD_LIBC_ENTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* 0; -ENOTSUP (not x86-64, no libc that looks like glibc's, an instruction that cannot be moved); -EACCES, -EPERM. */
+/* 0, or what trib_patch_reason knows. */
 int trib_entry_patch(void);
 bool trib_entry_is_patched(void);
+
+/* As trib_entry_patch has returned it; -ECANCELED before. */
+int trib_entry_code(void);
 
 /* Whether every move of a descriptor by libc comes by trib_lseek, stdio's too. */
 bool trib_entry_sees_moves(void);

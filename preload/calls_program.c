@@ -5,6 +5,7 @@
 #include <alloca.h>
 #include <errno.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <pthread.h>
@@ -66,7 +67,7 @@ static bool is_readable(const void *start, size_t length, uintptr_t *known_page)
 /* Also where the environment cannot be read: then no program starts. */
 static bool has_session(char *const environment[]) {
     static const char name[] = "TRIBUTARY_SESSION=";
-    uintptr_t entry_page = 0, text_page = 0;
+    uintptr_t entry_page = UINTPTR_MAX, text_page = UINTPTR_MAX;
 
     for (; environment; environment++) {
         if (!is_readable(environment, sizeof *environment, &entry_page))

@@ -21,6 +21,7 @@ struct Said {
     std::map<std::string, std::vector<std::string>> of; // by the last component of the name
     std::vector<trib_event> events;
     std::map<uint64_t, std::string> names;
+    std::map<uint64_t, std::string> paths; // whole, as the trace has them
     bool has_gap = false;
 
     std::vector<std::string> writes(const std::string &name) const {
@@ -61,6 +62,8 @@ inline Said read_said(const std::string &trace) {
     for (const trib_trace_item &item : contents.others) {
         if (item.kind == TRIB_TRACE_NAME || item.kind == TRIB_TRACE_NOTE) {
             const std::string path = contents.texts[text++];
+            if (item.kind == TRIB_TRACE_NAME)
+                said.paths.emplace(item.id, path);
             if (item.kind == TRIB_TRACE_NAME)
                 said.names.emplace(item.id, path.substr(path.rfind('/') + 1));
         }

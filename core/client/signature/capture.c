@@ -26,8 +26,9 @@ static void count(TRIB_ATOMIC(uint64_t) * counter) {
                           memory_order_relaxed);
 }
 
-static bool holds_frame(const struct trib_stack *stack, uintptr_t frame) {
-    return trib_stack_holds(stack, frame) && trib_stack_holds(stack, frame + 8);
+/* The caller's two words; the frame's alignment has been checked. */
+static inline bool holds_frame(const struct trib_stack *stack, uintptr_t frame) {
+    return frame >= stack->low && frame < stack->high && stack->high - frame >= 16;
 }
 
 /* ---- the walk ---- */
@@ -101,9 +102,20 @@ __attribute__((noinline)) static uint64_t capture_elsewhere(const struct trib_th
     return capture_apart(frame, depth, &stack);
 }
 
-/* A thread for whom there is no record, or a handler in the middle of its claim. */
-__attribute__((noinline)) static uint64_t capture_without_record(uintptr_t frame, unsigned depth) {
-    const struct trib_stack own = trib_own_stack(frame), none = {0, 0};
+static bool has_started(void) {
+    return atomic_load_explicit(&trib_start_state, memory_order_acquire) == TRIB_START_DONE;
+}
+
+__attribute__((noinline, cold)) static struct trib_thread *begin_thread(uintptr_t frame) {
+    return has_started() || trib_start() ? trib_thread_claim(frame) : NULL;
+}
+
+/* A thread for whom there is no record, or a handler in the middle of its claim or of the start-up. */
+__attribute__((noinline, cold)) static uint64_t capture_without_record(uintptr_t frame, unsigned depth) {
+    const struct trib_stack none = {0, 0};
+    if (!has_started())
+        return TRIB_SIGNATURE_UNKNOWN;
+    const struct trib_stack own = trib_own_stack(frame);
     struct trib_stack stack = find_stack(&own, &none, frame);
     return capture_apart(frame, depth, &stack);
 }
@@ -157,8 +169,8 @@ static void clear_busy(struct trib_thread *thread) {
     atomic_store_explicit(&thread->busy, 0, memory_order_relaxed);
 }
 
-static inline const struct trib_memo_entry *recall(struct trib_thread *thread, uintptr_t frame,
-                                                   unsigned depth) {
+__attribute__((always_inline)) static inline const struct trib_memo_entry *
+recall(struct trib_thread *thread, uintptr_t frame, unsigned depth) {
     if (TRIB_UNLIKELY(thread->generation !=
                       atomic_load_explicit(&trib_modules_generation, memory_order_relaxed)))
         return NULL;
@@ -195,17 +207,6 @@ static inline uint64_t capture_own(struct trib_thread *thread, uintptr_t frame, 
     return signature;
 }
 
-__attribute__((noinline, cold)) static uint64_t capture_first(uintptr_t frame, unsigned depth) {
-    struct trib_thread *thread;
-    if (atomic_load_explicit(&trib_start_state, memory_order_acquire) != TRIB_START_DONE && !trib_start())
-        return TRIB_SIGNATURE_UNKNOWN;
-    thread = trib_thread_claim(frame);
-    if (!thread)
-        return capture_without_record(frame, depth);
-    return holds_frame(&thread->stack, frame) ? capture_own(thread, frame, depth)
-                                              : capture_elsewhere(thread, frame, depth);
-}
-
 uint64_t trib_signature_capture(void *frame_address, unsigned depth) {
     uintptr_t frame = (uintptr_t)frame_address;
     struct trib_thread *thread = trib_thread_current;
@@ -213,8 +214,8 @@ uint64_t trib_signature_capture(void *frame_address, unsigned depth) {
         return TRIB_SIGNATURE_UNKNOWN;
     if (!TRIB_WALK_BY_RULES && !TRIB_WALK_BY_RECORDS)
         return TRIB_SIGNATURE_UNKNOWN;
-    if (TRIB_UNLIKELY(!thread))
-        return capture_first(frame, depth);
+    if (TRIB_UNLIKELY(!thread) && !(thread = begin_thread(frame)))
+        return capture_without_record(frame, depth);
     if (TRIB_UNLIKELY(!holds_frame(&thread->stack, frame)))
         return capture_elsewhere(thread, frame, depth);
     return capture_own(thread, frame, depth);
@@ -223,14 +224,14 @@ uint64_t trib_signature_capture(void *frame_address, unsigned depth) {
 void trib_signature_alternate_stack(const void *low, size_t bytes) {
     struct trib_thread *thread = trib_thread_current;
     uintptr_t start = (uintptr_t)low;
-    if (!thread && atomic_load_explicit(&trib_start_state, memory_order_acquire) == TRIB_START_DONE)
+    if (!thread && has_started())
         thread = trib_thread_claim((uintptr_t)__builtin_frame_address(0));
     if (thread)
         thread->alternate = (struct trib_stack){start, low ? start + bytes : start};
 }
 
 void trib_signature_modules_changed(void) {
-    if (atomic_load_explicit(&trib_start_state, memory_order_acquire) == TRIB_START_DONE)
+    if (has_started())
         trib_modules_refresh();
 }
 
@@ -267,7 +268,7 @@ uint64_t trib_signature_of_frames(const struct trib_frame *frames, unsigned coun
 
 unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames, unsigned capacity) {
     uint64_t kept[TRIB_SIGNATURE_DEPTH_MAX];
-    if (atomic_load_explicit(&trib_start_state, memory_order_acquire) != TRIB_START_DONE)
+    if (!has_started())
         return 0;
     unsigned total = trib_dictionary_find(&trib_names, signature, kept, TRIB_SIGNATURE_DEPTH_MAX);
     for (unsigned i = 0; i < total && i < capacity; i++) {

@@ -15,7 +15,8 @@
 #define CLAIMING ((uintptr_t)1)
 #define LEAVING  ((uintptr_t)2)
 
-__thread struct trib_thread *trib_thread_current;
+__thread struct trib_thread *trib_thread_current
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static struct trib_thread *records;
 static TRIB_ATOMIC(uint32_t) record_count; /* 0 until there are records */

@@ -22,20 +22,19 @@ void trib_memo_clear(struct trib_memo *memo, uint32_t *used) {
 }
 
 void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint64_t signature,
-                      const uintptr_t *word, unsigned words) {
+                      const uint32_t *distance, unsigned words) {
     uintptr_t frame = (uintptr_t)(key >> 3) & ~(uintptr_t)7;
     uint32_t count = (words + 3) & ~3u, size = count + count / 2;
-    if (words == 0 || word[words - 1] - frame > UINT32_MAX)
-        return; /* a path that spans 4 GiB of stack is walked each time */
+    if (words == 0 || size > TRIB_MEMO_ARENA_WORDS)
+        return;
     if (size > TRIB_MEMO_ARENA_WORDS - *used)
         trib_memo_clear(memo, used);
-    struct trib_memo_entry *entry = victim(trib_memo_set(memo, key, trib_stack_word(word[0])));
+    struct trib_memo_entry *entry = victim(trib_memo_set(memo, key, trib_stack_word(frame + distance[0])));
     uint64_t *value = &memo->arena[*used];
-    uint32_t *distance = (uint32_t *)(value + count);
+    uint32_t *kept = (uint32_t *)(value + count);
     for (uint32_t i = 0; i < count; i++) {
-        uintptr_t address = word[i < words ? i : 0];
-        value[i] = trib_stack_word(address);
-        distance[i] = (uint32_t)(address - frame);
+        kept[i] = distance[i < words ? i : 0];
+        value[i] = trib_stack_word(frame + kept[i]);
     }
     *entry = (struct trib_memo_entry){
         .key = key, .signature = signature, .first = *used, .count = count};

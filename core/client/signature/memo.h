@@ -66,10 +66,10 @@ static inline bool trib_memo_verify(const struct trib_memo *memo,
     return difference == 0;
 }
 
-/* Remembers a path. word: addresses of its words on the stack, word[0] that of the first return
- * address. `used` is the owner's fill mark of the arena. A full arena forgets everything first. */
+/* Remembers a path. distance: of its words from the frame, distance[0] = 8, that of the first return address. `used` is
+ * the owner's fill mark of the arena. A full arena forgets everything first. */
 void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint64_t signature,
-                      const uintptr_t *word, unsigned words);
+                      const uint32_t *distance, unsigned words);
 
 void trib_memo_clear(struct trib_memo *memo, uint32_t *used);
 

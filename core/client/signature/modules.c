@@ -2,385 +2,70 @@
 #include "modules.h"
 
 #include <errno.h>
-#include <link.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
-#if __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#endif
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "elf_image.h"
+#include "loader.h"
+#include "unwind.h"
 
-#define READ_ATTEMPTS 10000u /* yields before giving up on a publisher that does not come back */
+#define FIRST_PAGE_BYTES 4096u
 
-/* What one walk of the loader's list sees. */
-struct snapshot {
-    uint64_t adds, subs;
-    uint32_t segments, modules;
-    struct trib_segment segment[TRIB_MODULES_MAX]; /* .module indexes module[] below */
-    struct trib_module module[TRIB_MODULES_MAX];
+/* What is constant once `is_ready`; key 0 = free. */
+struct map_entry {
+    TRIB_ATOMIC(uint64_t) key;
+    TRIB_ATOMIC(uint32_t) round; /* of the listing that saw it last; without _dl_find_object only */
+    TRIB_ATOMIC(bool) is_ready, is_live;
+    bool is_permanent;
+    uint8_t build_id_bytes;
+    struct trib_segment segment;
+    uintptr_t map_start, map_end; /* by the loader's account: whole pages */
+    uintptr_t build_id_at;
 };
 
-/* The published copy of a segment; read by anyone while it is being replaced. */
-struct shared_segment {
-    TRIB_ATOMIC(uintptr_t) start, end, base, map_start, map_end, eh_frame_hdr;
-    TRIB_ATOMIC(uint64_t) build_id_hash;
-    TRIB_ATOMIC(uint32_t) module, runtime;
+struct known_module {
+    TRIB_ATOMIC(uint64_t) key; /* 0 = free */
+    TRIB_ATOMIC(bool) is_ready;
+    struct trib_module module;
 };
 
-TRIB_ATOMIC(uint32_t) trib_modules_generation;
+TRIB_ATOMIC(uint32_t) trib_modules_generation = 1;
 
-static struct {
-    TRIB_ATOMIC(uint32_t) sequence; /* odd while segments change */
-    TRIB_ATOMIC(uint32_t) segments;
-    TRIB_ATOMIC(uint64_t) adds, subs; /* loader's counters when the published walk was made */
-    struct shared_segment segment[TRIB_MODULES_MAX];
-} map;
-
-/* The child of a process with threads keeps the map as it was: one of the threads that it lacks may
- * have held the loader's lock, and glibc does not reset that lock in a child. */
-static TRIB_ATOMIC(bool) frozen;
-
-/* Append-only: an entry is written before the count that covers it. */
-static struct trib_module known[TRIB_MODULES_KNOWN_MAX];
+static struct map_entry map[TRIB_SEGMENTS_MAX];
+static TRIB_ATOMIC(uint32_t) map_used; /* entries behind it are free */
+static struct known_module known[TRIB_MODULES_KNOWN_MAX];
 static TRIB_ATOMIC(uint32_t) known_count;
 
 #define LOAD(field)         atomic_load_explicit(&(field), memory_order_acquire)
 #define STORE(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
 
-/* ---- walking the loader's list ---- */
+/* ---- names ---- */
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+static uint64_t nonzero(uint64_t key) {
+    return key ? key : 1;
 }
 
-static bool is_runtime(const char *path) {
-    static const char *const prefixes[] = {
-        "libc.so.",    "libc-2.",    "libpthread",   "ld-linux",  "ld-2.",
-        "ld-musl",     "libc.musl-", "libstdc++.so", "libc++.so", "libc++abi.so",
-        "libgcc_s.so", "libtsan.so", "libasan.so"};
-    const char *name = base_name(path);
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-            return true;
-    return false;
-}
-
-static void read_build_id(struct trib_module *module, const char *note, size_t bytes,
-                          size_t align) {
-    align = align == 8 ? 8 : 4;
-    while (bytes >= sizeof(ElfW(Nhdr))) {
-        const ElfW(Nhdr) *header = (const void *)note;
-        size_t name_end = sizeof *header + header->n_namesz;
-        size_t data = (name_end + align - 1) & ~(align - 1);
-        size_t next = (data + header->n_descsz + align - 1) & ~(align - 1);
-        if (next > bytes || data > next || header->n_namesz > bytes)
-            return;
-        if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 &&
-            !memcmp(note + sizeof *header, "GNU", 4)) {
-            size_t size = header->n_descsz < sizeof module->build_id ? header->n_descsz
-                                                                     : sizeof module->build_id;
-            memcpy(module->build_id, note + data, size);
-            module->build_id_bytes = (uint8_t)size;
-            return;
-        }
-        note += next;
-        bytes -= next;
-    }
-}
-
-static void name_by_argument(struct trib_module *module) {
-    size_t length = strnlen(program_invocation_name, sizeof module->path - 1);
-    memcpy(module->path, program_invocation_name, length);
-    module->path[length] = '\0';
-}
-
-static void name_module(struct trib_module *module, const struct dl_phdr_info *info, bool first) {
-    if (info->dlpi_name && *info->dlpi_name) {
-        size_t length = strnlen(info->dlpi_name, sizeof module->path - 1);
-        memcpy(module->path, info->dlpi_name, length);
-    } else if (first) {
-        ssize_t length = readlink("/proc/self/exe", module->path, sizeof module->path - 1);
-        module->path[length < 0 ? 0 : length] = '\0';
-        /* `ld.so program`: for the kernel the loader is the program. A program taken for the C
-         * runtime would have its frames dropped. */
-        if (is_runtime(module->path))
-            name_by_argument(module);
-    }
-}
-
-static void describe_module(struct trib_module *module, const struct dl_phdr_info *info,
-                            const struct trib_segment *extent) {
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type == PT_NOTE && !module->build_id_bytes && start >= extent->map_start &&
-            start + header->p_memsz <= extent->map_end)
-            read_build_id(module, (const char *)start, header->p_memsz, header->p_align);
-    }
-    if (module->build_id_bytes) {
-        module->build_id_hash = trib_hash(module->build_id, module->build_id_bytes);
-    } else {
-        const char *name = base_name(module->path);
-        module->build_id_hash = trib_hash(name, strlen(name));
-    }
-}
-
-static void measure_module(struct trib_segment *extent, const struct dl_phdr_info *info) {
-    *extent = (struct trib_segment){.base = info->dlpi_addr, .map_start = UINTPTR_MAX};
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type == PT_GNU_EH_FRAME)
-            extent->eh_frame_hdr = start;
-        if (header->p_type != PT_LOAD)
-            continue;
-        if (start < extent->map_start)
-            extent->map_start = start;
-        if (start + header->p_memsz > extent->map_end)
-            extent->map_end = start + header->p_memsz;
-    }
-}
-
-/* Keeps the list ordered by address; the loader's own order is close to random but lists are short.
- */
-static void insert_segment(struct snapshot *snapshot, const struct trib_segment *segment) {
-    uint32_t at = snapshot->segments++;
-    for (; at > 0 && snapshot->segment[at - 1].start > segment->start; at--)
-        snapshot->segment[at] = snapshot->segment[at - 1];
-    snapshot->segment[at] = *segment;
-}
-
-static int visit_module(struct dl_phdr_info *info, size_t size, void *arg) {
-    (void)size;
-    struct snapshot *snapshot = arg;
-    snapshot->adds = info->dlpi_adds;
-    snapshot->subs = info->dlpi_subs;
-    if (snapshot->modules == TRIB_MODULES_MAX)
-        return 1;
-    struct trib_segment extent;
-    measure_module(&extent, info);
-    struct trib_module *module = &snapshot->module[snapshot->modules];
-    name_module(module, info, snapshot->modules == 0);
-    describe_module(module, info, &extent);
-    extent.build_id_hash = module->build_id_hash;
-    extent.module = snapshot->modules++;
-    extent.runtime = is_runtime(module->path);
-    for (int i = 0; i < info->dlpi_phnum && snapshot->segments < TRIB_MODULES_MAX; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
-            continue;
-        extent.start = info->dlpi_addr + header->p_vaddr;
-        extent.end = extent.start + header->p_memsz;
-        insert_segment(snapshot, &extent);
-    }
-    return 0;
-}
-
-/* ---- publishing ---- */
-
-static uint32_t intern_module(const struct trib_module *module) {
-    uint32_t count = atomic_load_explicit(&known_count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++)
-        if (known[i].build_id_hash == module->build_id_hash && !strcmp(known[i].path, module->path))
-            return i;
-    if (count == TRIB_MODULES_KNOWN_MAX)
-        return UINT32_MAX;
-    known[count] = *module;
-    atomic_store_explicit(&known_count, count + 1, memory_order_release);
-    return count;
-}
-
-static void publish_segment(struct shared_segment *to, const struct trib_segment *from,
-                            uint32_t module) {
-    STORE(to->start, from->start);
-    STORE(to->end, from->end);
-    STORE(to->base, from->base);
-    STORE(to->map_start, from->map_start);
-    STORE(to->map_end, from->map_end);
-    STORE(to->eh_frame_hdr, from->eh_frame_hdr);
-    STORE(to->build_id_hash, from->build_id_hash);
-    STORE(to->module, module);
-    STORE(to->runtime, from->runtime);
-}
-
-/* Publishers take turns, and a fork takes one; readers never wait for either. Held with signals blocked. */
-static pthread_mutex_t publishing = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-
-/* Fails only in a thread that is forking: a capture in some other library's fork handler leaves the map as it is. */
-static bool begin_publishing(sigset_t *before) {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, before);
-    if (pthread_mutex_lock(&publishing) == 0)
-        return true;
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-    return false;
-}
-
-static void end_publishing(const sigset_t *before) {
-    pthread_mutex_unlock(&publishing);
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-static void replace_segments(const struct snapshot *snapshot) {
-    uint32_t sequence = LOAD(map.sequence), segments = 0;
-    atomic_exchange_explicit(&map.sequence, sequence + 1, memory_order_acq_rel);
-    for (uint32_t i = 0; i < snapshot->segments; i++) {
-        uint32_t module = intern_module(&snapshot->module[snapshot->segment[i].module]);
-        if (module != UINT32_MAX)
-            publish_segment(&map.segment[segments++], &snapshot->segment[i], module);
-    }
-    STORE(map.segments, segments);
-    STORE(map.adds, snapshot->adds);
-    STORE(map.subs, snapshot->subs);
-    STORE(map.sequence, sequence + 2);
-}
-
-/* A walk that is older than the published one is dropped: both counters of the loader only grow. */
-static void publish(const struct snapshot *snapshot) {
-    sigset_t before;
-    if (!begin_publishing(&before))
-        return;
-    uint32_t generation = LOAD(trib_modules_generation);
-    if (snapshot->adds + snapshot->subs > LOAD(map.adds) + LOAD(map.subs) || generation == 0 ||
-        LOAD(map.segments) == 0) {
-        replace_segments(snapshot);
-        STORE(trib_modules_generation, generation + 1 ? generation + 1 : 1);
-    }
-    end_publishing(&before);
-}
-
+/* Everybody looks from the start and takes the first free place, so equal modules meet. */
 int trib_modules_name(const struct trib_module *module, uint32_t *index) {
-    sigset_t before;
+    uint64_t key = nonzero(trib_hash_mix(module->build_id_hash, trib_hash(module->path, strlen(module->path))));
 
-    if (!begin_publishing(&before))
-        return -ENOSPC;
-    uint32_t found = intern_module(module);
-    end_publishing(&before);
-    if (found == UINT32_MAX)
-        return -ENOSPC;
-    *index = found;
-    return 0;
-}
-
-static void refresh(void) {
-    struct snapshot *snapshot = mmap(NULL, sizeof *snapshot, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (snapshot == MAP_FAILED)
-        return; /* the old map goes on; addresses in new modules end a path */
-    dl_iterate_phdr(visit_module, snapshot);
-    publish(snapshot);
-    munmap(snapshot, sizeof *snapshot);
-}
-
-static int read_counters(struct dl_phdr_info *info, size_t size, void *arg) {
-    (void)size;
-    struct {
-        uint64_t adds, subs;
-    } *counters = arg;
-    counters->adds = info->dlpi_adds;
-    counters->subs = info->dlpi_subs;
-    return 1;
-}
-
-bool trib_modules_check(void) {
-    struct {
-        uint64_t adds, subs;
-    } now = {0, 0};
-    if (TRIB_UNLIKELY(LOAD(frozen)))
-        return false;
-    dl_iterate_phdr(read_counters, &now);
-    uint64_t subs = LOAD(map.subs);
-    if (TRIB_LIKELY(now.adds == LOAD(map.adds) && now.subs == subs &&
-                    LOAD(trib_modules_generation)))
-        return false;
-    refresh();
-    return now.subs != subs;
-}
-
-/* ---- reading ---- */
-
-static bool find_once(uintptr_t address, struct trib_segment *out) {
-    uint32_t low = 0, high = LOAD(map.segments);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (LOAD(map.segment[middle].end) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low >= LOAD(map.segments) || LOAD(map.segment[low].start) > address)
-        return false;
-    const struct shared_segment *from = &map.segment[low];
-    *out = (struct trib_segment){
-        .start = LOAD(from->start),
-        .end = LOAD(from->end),
-        .base = LOAD(from->base),
-        .map_start = LOAD(from->map_start),
-        .map_end = LOAD(from->map_end),
-        .eh_frame_hdr = LOAD(from->eh_frame_hdr),
-        .build_id_hash = LOAD(from->build_id_hash),
-        .module = LOAD(from->module),
-        .runtime = LOAD(from->runtime) != 0,
-    };
-    return true;
-}
-
-bool trib_modules_find(uintptr_t address, struct trib_segment *out) {
-    for (unsigned attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
-        struct trib_segment segment;
-        uint32_t sequence = LOAD(map.sequence);
-        if (sequence & 1) {
-            sched_yield();
-            continue;
+    for (uint32_t i = 0; i < TRIB_MODULES_KNOWN_MAX; i++) {
+        uint64_t present = LOAD(known[i].key);
+        if (present == 0 && atomic_compare_exchange_strong_explicit(&known[i].key, &present, key, memory_order_acq_rel,
+                                                                    memory_order_acquire)) {
+            known[i].module = *module;
+            STORE(known[i].is_ready, true);
+            atomic_fetch_add_explicit(&known_count, 1, memory_order_relaxed);
+            present = key;
         }
-        bool found = find_once(address, &segment);
-        if (LOAD(map.sequence) != sequence)
-            continue;
-        if (found)
-            *out = segment;
-        return found;
+        if (present == key) {
+            *index = i;
+            return 0;
+        }
     }
-    return false;
-}
-
-/* ---- fork ---- */
-
-static sigset_t signals_before_fork; /* of the one thread that holds `publishing` */
-static bool had_threads;
-
-/* The child inherits a whole map, of all that is loaded now: it cannot make its own if there were other threads. */
-void trib_modules_before_fork(void) {
-    sigset_t before;
-    trib_modules_check();
-    if (!begin_publishing(&before))
-        return;
-    signals_before_fork = before;
-#if __has_include(<sys/single_threaded.h>)
-    had_threads = !__libc_single_threaded;
-#else
-    had_threads = true;
-#endif
-}
-
-void trib_modules_after_fork(bool in_child) {
-    sigset_t before = signals_before_fork;
-    if (in_child) {
-        publishing = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP; /* its owner's thread id is the parent's */
-        if (had_threads)
-            STORE(frozen, true);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    } else {
-        end_publishing(&before);
-    }
+    return -ENOSPC;
 }
 
 uint32_t trib_modules_count(void) {
@@ -388,8 +73,260 @@ uint32_t trib_modules_count(void) {
 }
 
 int trib_signature_module(uint32_t index, struct trib_module *out) {
-    if (index >= LOAD(known_count))
+    if (index >= TRIB_MODULES_KNOWN_MAX || !LOAD(known[index].is_ready))
         return -ENOENT;
-    *out = known[index];
+    *out = known[index].module;
     return 0;
+}
+
+uint64_t trib_modules_build_id(uint32_t index) {
+    return index < TRIB_MODULES_KNOWN_MAX && LOAD(known[index].is_ready) ? known[index].module.build_id_hash : 0;
+}
+
+/* ---- what is stale ---- */
+
+static void void_all(void) {
+    trib_sites_clear();
+    atomic_fetch_add_explicit(&trib_modules_generation, 1, memory_order_acq_rel);
+}
+
+static bool same_module(const struct map_entry *a, const struct map_entry *b) {
+    return a->segment.base == b->segment.base && a->segment.build_id_hash == b->segment.build_id_hash;
+}
+
+/* Two files cannot lie in one place: what was there before is gone. */
+static void activate(struct map_entry *entry) {
+    bool is_stale = false;
+
+    if (TRIB_LIKELY(LOAD(entry->is_live)))
+        return;
+    STORE(entry->is_live, true);
+    for (uint32_t i = 0; i < LOAD(map_used); i++) {
+        struct map_entry *other = &map[i];
+        if (other == entry || !LOAD(other->is_ready) || !LOAD(other->is_live) || other->map_end <= entry->map_start ||
+            other->map_start >= entry->map_end || same_module(entry, other))
+            continue;
+        STORE(other->is_live, false);
+        is_stale = true;
+    }
+    if (is_stale)
+        void_all();
+}
+
+/* ---- the map ---- */
+
+/* The build-id is compared as it lies in memory: a library built anew may have every address of the old one. */
+static bool has_build_id(const struct map_entry *entry, const struct trib_loaded *loaded) {
+    const ElfW(Phdr) *header;
+    struct trib_image image;
+    uintptr_t at = entry->build_id_at;
+
+    if (!entry->build_id_bytes)
+        return trib_image_name_hash(loaded->name) == entry->segment.build_id_hash;
+    if (TRIB_UNLIKELY(at - loaded->map_start >= FIRST_PAGE_BYTES)) { /* beyond it may be a hole by now */
+        unsigned headers = trib_loader_headers(loaded, &header);
+        trib_image_measure(&image, loaded->base, header, headers);
+        if (trib_image_build_id(&image, loaded->base, header, headers, &at) != entry->build_id_bytes)
+            return false;
+    }
+    return trib_hash((const void *)at, entry->build_id_bytes) == entry->segment.build_id_hash;
+}
+
+static bool is_of(const struct map_entry *entry, const struct trib_loaded *loaded) {
+    return entry->segment.base == loaded->base && entry->map_start == loaded->map_start &&
+           entry->map_end == loaded->map_end && entry->segment.eh_frame_hdr == loaded->eh_frame_hdr &&
+           has_build_id(entry, loaded);
+}
+
+static struct map_entry *recall(uintptr_t address, const struct trib_loaded *loaded) {
+    for (uint32_t i = 0; i < LOAD(map_used); i++) {
+        struct map_entry *entry = &map[i];
+        if (LOAD(entry->is_ready) && address >= entry->segment.start && address < entry->segment.end &&
+            is_of(entry, loaded))
+            return entry;
+    }
+    return NULL;
+}
+
+static uint64_t entry_key(const struct map_entry *entry) {
+    const uint64_t parts[] = {entry->segment.start, entry->segment.end, entry->segment.base, entry->map_start,
+                              entry->map_end, entry->segment.eh_frame_hdr, entry->segment.build_id_hash};
+    return nonzero(trib_hash(parts, sizeof parts));
+}
+
+static void cover(uint32_t index) {
+    uint32_t used = LOAD(map_used);
+    while (used <= index && !atomic_compare_exchange_weak_explicit(&map_used, &used, index + 1, memory_order_acq_rel,
+                                                                   memory_order_acquire)) {
+    }
+}
+
+/* The entry's index, or TRIB_SEGMENT_NONE. */
+static uint16_t keep(const struct map_entry *from) {
+    uint64_t key = entry_key(from);
+
+    for (uint32_t i = 0; i < TRIB_SEGMENTS_MAX; i++) {
+        struct map_entry *entry = &map[i];
+        uint64_t present = LOAD(entry->key);
+        if (present == 0 && atomic_compare_exchange_strong_explicit(&entry->key, &present, key, memory_order_acq_rel,
+                                                                    memory_order_acquire)) {
+            entry->is_permanent = from->is_permanent;
+            entry->build_id_bytes = from->build_id_bytes;
+            entry->segment = from->segment;
+            entry->segment.index = (uint16_t)i;
+            entry->map_start = from->map_start;
+            entry->map_end = from->map_end;
+            entry->build_id_at = from->build_id_at;
+            cover(i);
+            STORE(entry->is_ready, true);
+            present = key;
+        }
+        if (present == key)
+            return (uint16_t)i;
+    }
+    return TRIB_SEGMENT_NONE;
+}
+
+/* ---- reading a file in memory ---- */
+
+struct file {
+    const struct trib_loaded *loaded;
+    const ElfW(Phdr) *header;
+    unsigned headers;
+};
+
+/* Apart: a path has 256 bytes of stack. */
+__attribute__((noinline)) static void name_entry(struct map_entry *entry, const char *path) {
+    struct trib_module module;
+
+    trib_image_name(&module, path, entry->build_id_at, entry->build_id_bytes);
+    entry->segment.build_id_hash = module.build_id_hash;
+    entry->segment.runtime = trib_image_is_runtime(module.path);
+    if (trib_modules_name(&module, &entry->segment.module) != 0)
+        entry->segment.module = UINT32_MAX;
+}
+
+static bool describe(struct map_entry *entry, const struct file *file, uintptr_t address) {
+    const struct trib_loaded *loaded = file->loaded;
+    struct trib_image image;
+
+    *entry = (struct map_entry){.map_start = loaded->map_start, .map_end = loaded->map_end};
+    trib_image_measure(&image, loaded->base, file->header, file->headers);
+    entry->segment.base = loaded->base;
+    entry->segment.map_start = image.map_start;
+    entry->segment.map_end = image.map_end;
+    entry->segment.eh_frame_hdr = loaded->eh_frame_hdr;
+    if (!trib_image_segment(loaded->base, file->header, file->headers, address, &entry->segment.start,
+                            &entry->segment.end))
+        return false;
+    entry->build_id_bytes =
+        (uint8_t)trib_image_build_id(&image, loaded->base, file->header, file->headers, &entry->build_id_at);
+    entry->is_permanent = trib_loader_is_permanent(loaded);
+    name_entry(entry, loaded->name);
+    return true;
+}
+
+__attribute__((noinline, cold)) static bool read_file(const struct trib_loaded *loaded, uintptr_t address,
+                                                      struct trib_segment *out) {
+    struct map_entry entry;
+    struct file file = {.loaded = loaded};
+
+    file.headers = trib_loader_headers(loaded, &file.header);
+    if (!describe(&entry, &file, address))
+        return false;
+    uint16_t index = keep(&entry);
+    if (index != TRIB_SEGMENT_NONE && LOAD(map[index].is_ready))
+        activate(&map[index]);
+    *out = entry.segment;
+    out->index = index;
+    return true;
+}
+
+/* ---- where the loader has only a list ---- */
+
+static TRIB_ATOMIC(uint32_t) listings_wanted, listings_done;
+static atomic_flag is_listing = ATOMIC_FLAG_INIT;
+
+static void list_file(const struct trib_loaded *loaded, const ElfW(Phdr) *header, unsigned headers, void *arg) {
+    const struct file file = {loaded, header, headers};
+    const uint32_t *round = arg;
+
+    for (unsigned i = 0; i < headers; i++) {
+        struct map_entry entry;
+        if (header[i].p_type != PT_LOAD || !(header[i].p_flags & PF_X) ||
+            !describe(&entry, &file, loaded->base + header[i].p_vaddr))
+            continue;
+        uint16_t index = keep(&entry);
+        if (index == TRIB_SEGMENT_NONE)
+            continue;
+        STORE(map[index].round, *round);
+        STORE(map[index].is_live, true);
+    }
+}
+
+static void list_all(void) {
+    uint32_t round = LOAD(listings_wanted);
+
+    trib_loader_list(list_file, &round);
+    for (uint32_t i = 0; i < LOAD(map_used); i++)
+        if (LOAD(map[i].round) != round)
+            STORE(map[i].is_live, false);
+    STORE(listings_done, round);
+}
+
+/* One at a time; who finds another at it leaves the wish, which that one sees before it goes. */
+void trib_modules_refresh(void) {
+    atomic_fetch_add_explicit(&listings_wanted, 1, memory_order_acq_rel);
+    while (!trib_loader_can_find() && LOAD(listings_done) != LOAD(listings_wanted) &&
+           !atomic_flag_test_and_set_explicit(&is_listing, memory_order_acquire)) {
+        list_all();
+        atomic_flag_clear_explicit(&is_listing, memory_order_release);
+    }
+    void_all();
+}
+
+static bool find_listed(uintptr_t address, struct trib_segment *out) {
+    for (uint32_t i = 0; i < LOAD(map_used); i++) {
+        struct map_entry *entry = &map[i];
+        if (!LOAD(entry->is_ready) || !LOAD(entry->is_live) || address < entry->segment.start ||
+            address >= entry->segment.end)
+            continue;
+        *out = entry->segment;
+        return true;
+    }
+    return false;
+}
+
+/* ---- reading ---- */
+
+bool trib_modules_find(uintptr_t address, struct trib_segment *out) {
+    struct trib_loaded loaded;
+
+    if (TRIB_UNLIKELY(!trib_loader_can_find()))
+        return find_listed(address, out);
+    if (!trib_loader_find(address, &loaded))
+        return false;
+    struct map_entry *entry = recall(address, &loaded);
+    if (!entry)
+        return read_file(&loaded, address, out);
+    activate(entry);
+    *out = entry->segment;
+    return true;
+}
+
+const struct trib_segment *trib_modules_segment(uint16_t index) {
+    return index < TRIB_SEGMENTS_MAX && LOAD(map[index].is_ready) ? &map[index].segment : NULL;
+}
+
+bool trib_modules_confirm(uint16_t index, uintptr_t address) {
+    struct trib_loaded loaded;
+
+    if (index >= TRIB_SEGMENTS_MAX || !LOAD(map[index].is_ready)) /* just read from its file */
+        return true;
+    if (map[index].is_permanent || !trib_loader_can_find())
+        return true;
+    if (trib_loader_find(address, &loaded) && is_of(&map[index], &loaded))
+        return true;
+    void_all();
+    return false;
 }

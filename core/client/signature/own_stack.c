@@ -1,99 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "own_stack.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
-#include <unistd.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
 
-#define NAME_BYTES 8 /* of "[stack]" and its end */
+#include "base/atomic.h"
 
-/* One line of /proc/self/maps: "low-high rw-p 00000000 00:00 0    [stack]". */
-struct mapping {
-    uintptr_t low, high;
-    char name[NAME_BYTES]; /* what follows the last space; cut */
-};
+/* Nothing else is mapped in this much below the first thread's stack; a program may raise its limit later. */
+#define FIRST_STACK_MIN ((uintptr_t)64 << 20)
+#define FIRST_STACK_MAX ((uintptr_t)1 << 30)
+#define LEARN_WORDS     256u /* of a control block, which has 2,304 bytes */
 
-struct line_state {
-    struct mapping mapping;
-    enum { IN_LOW, IN_HIGH, IN_REST } field;
-    unsigned name_length;
-};
+static struct {
+    struct trib_stack first; /* low == high: unknown */
+    TRIB_ATOMIC(uintptr_t) first_control;
+    TRIB_ATOMIC(unsigned) block_word; /* where a control block has the stack's place, size and guard; 0 = unknown */
+} known;
 
-struct search {
-    uintptr_t frame, control; /* the thread control block; glibc and musl put it at the top of a thread's stack */
-    bool is_first_thread;
-    uintptr_t before; /* end of the mapping before this line's */
-    struct trib_stack found;
-};
-
-static uintptr_t with_digit(uintptr_t value, char c) {
-    return value * 16 + (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+/* Not by number: the child that a thread forks has its stack, and the process's number. */
+static bool is_first_thread(void) {
+    return trib_stack_holds(&known.first, (uintptr_t)__builtin_frame_address(0));
 }
 
-static void take_character(struct line_state *line, char c) {
-    if (line->field == IN_REST) {
-        if (c == ' ')
-            line->name_length = 0;
-        else if (line->name_length < NAME_BYTES)
-            line->mapping.name[line->name_length++] = c;
-    } else if (c == '-') {
-        line->field = IN_HIGH;
-    } else if (c == ' ') {
-        line->field = IN_REST;
-    } else if (line->field == IN_LOW) {
-        line->mapping.low = with_digit(line->mapping.low, c);
-    } else {
-        line->mapping.high = with_digit(line->mapping.high, c);
+void trib_own_stack_start(void) {
+    struct rlimit limit;
+    uintptr_t high = (uintptr_t)getauxval(AT_RANDOM) & ~(uintptr_t)7; /* above the entry's arguments, below the strings */
+    uintptr_t bytes = FIRST_STACK_MIN;
+
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur > bytes)
+        bytes = limit.rlim_cur < FIRST_STACK_MAX ? limit.rlim_cur : FIRST_STACK_MAX;
+    if (high > bytes)
+        known.first = (struct trib_stack){high - bytes, high};
+    if (is_first_thread())
+        atomic_store_explicit(&known.first_control, (uintptr_t)pthread_self(), memory_order_release);
+}
+
+/* ---- the place of the stack's bounds in a control block ---- */
+
+#ifdef __GLIBC__
+
+extern void *__libc_stack_end __attribute__((weak));
+
+/* The words `low` and `bytes` behind each other, as the loader fills them in for the first thread, and the guard's size
+ * within them. */
+static unsigned find_block(uintptr_t low, uintptr_t bytes) {
+    const uintptr_t *word = (const uintptr_t *)pthread_self();
+
+    for (unsigned i = 1; i + 2 < LEARN_WORDS; i++)
+        if (word[i] + word[i + 2] == low && word[i + 1] - word[i + 2] == bytes && word[i + 1] != 0)
+            return i;
+    return 0;
+}
+
+void trib_own_stack_learn(void) {
+    pthread_attr_t attributes;
+    void *low = NULL;
+    size_t bytes = 0;
+
+    if (is_first_thread()) {
+        bytes = &__libc_stack_end ? (size_t)__libc_stack_end : 0;
+    } else if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &low, &bytes);
+        pthread_attr_destroy(&attributes);
     }
+    if (bytes)
+        atomic_store_explicit(&known.block_word, find_block((uintptr_t)low, bytes), memory_order_release);
 }
 
-static bool holds(const struct mapping *mapping, uintptr_t address) {
-    return address >= mapping->low && address < mapping->high;
+static struct trib_stack stack_of(uintptr_t control, unsigned word) {
+    const uintptr_t *block = (const uintptr_t *)control + word;
+    uintptr_t start = block[0], bytes = block[1], guard = block[2];
+
+    if (start == 0) /* the first thread's */
+        return known.first;
+    if (guard >= bytes || control - start >= bytes || control < start + guard)
+        return (struct trib_stack){0, 0};
+    return (struct trib_stack){start + guard, control};
 }
 
-/* The first thread's stack has a name, and grows down to what is mapped below it. Any other's ends at its control block;
- * so does that of the first thread of a child that such a thread forked. */
-static void judge(struct search *search, const struct line_state *line) {
-    const struct mapping *mapping = &line->mapping;
-    bool is_named = line->name_length == NAME_BYTES - 1 && memcmp(mapping->name, "[stack]", NAME_BYTES - 1) == 0;
+#else
 
-    if (holds(mapping, search->control) && (!search->is_first_thread || holds(mapping, search->frame)))
-        search->found = (struct trib_stack){mapping->low, search->control};
-    else if (is_named && search->is_first_thread && search->found.high == 0)
-        search->found = (struct trib_stack){search->before, mapping->high};
-    search->before = mapping->high;
+void trib_own_stack_learn(void) {
 }
 
-static void read_maps(struct search *search, int maps) {
-    char text[1024]; /* small: alternate signal stacks are */
-    struct line_state line = {.field = IN_LOW};
-    ssize_t count;
-
-    while ((count = read(maps, text, sizeof text)) > 0 || (count < 0 && errno == EINTR)) {
-        for (ssize_t i = 0; i < count; i++) {
-            if (text[i] != '\n') {
-                take_character(&line, text[i]);
-                continue;
-            }
-            judge(search, &line);
-            line = (struct line_state){.field = IN_LOW};
-        }
-    }
+static struct trib_stack stack_of(uintptr_t control, unsigned word) {
+    (void)control;
+    (void)word;
+    return (struct trib_stack){0, 0};
 }
+
+#endif
 
 struct trib_stack trib_own_stack(uintptr_t frame) {
-    struct search search = {
-        .frame = frame,
-        .control = (uintptr_t)pthread_self(),
-        .is_first_thread = gettid() == getpid(),
-    };
-    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    uintptr_t control = (uintptr_t)pthread_self();
+    unsigned word = atomic_load_explicit(&known.block_word, memory_order_acquire);
 
-    if (maps >= 0) {
-        read_maps(&search, maps);
-        close(maps);
-    }
-    return search.found;
+    if (control == atomic_load_explicit(&known.first_control, memory_order_acquire))
+        return known.first;
+    if (word)
+        return stack_of(control, word);
+    return trib_stack_holds(&known.first, frame) ? known.first : (struct trib_stack){0, 0};
 }

@@ -5,94 +5,132 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "modules.h"
+#include "base/hash.h"
 #include "own_stack.h"
 
-__thread struct trib_thread *trib_thread_current;
+#define PROBES        64u
+#define KEYS_IN_BLOCK 32u /* glibc allocates for keys beyond */
 
-static _Atomic(struct trib_thread *)
-    threads; /* grows only, to the most threads that lived at once */
+/* An owner is its thread's control block, which no two living threads share; 0 = free. Control blocks are aligned. */
+#define CLAIMING ((uintptr_t)1)
+#define LEAVING  ((uintptr_t)2)
+
+__thread struct trib_thread *trib_thread_current
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static struct trib_thread *records;
+static TRIB_ATOMIC(uint32_t) record_count; /* 0 until there are records */
+static TRIB_ATOMIC(uintptr_t) owner[TRIB_THREADS_MAX];
+static TRIB_ATOMIC(bool) was_used[TRIB_THREADS_MAX]; /* an untouched record stays so */
+static TRIB_ATOMIC(bool) have_key;
 static pthread_key_t key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool have_key;
 
-static void give_back(struct trib_thread *thread) {
-    thread->arena_used = 0;
-    thread->generation = 0;
-    atomic_store_explicit(&thread->busy, 0, memory_order_relaxed);
-    madvise(&thread->memo, sizeof thread->memo, MADV_DONTNEED); /* zero again: every entry free */
-    atomic_store_explicit(&thread->owned, false, memory_order_release);
+/* ---- start-up ---- */
+
+/* Small pages: of a huge one the first touch costs 100 us. */
+void trib_thread_reserve(uint32_t count) {
+    count = count < TRIB_THREADS_MAX ? count : TRIB_THREADS_MAX;
+    for (; count > 0; count /= 2) {
+        void *memory = mmap(NULL, count * sizeof *records, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            continue;
+        madvise(memory, count * sizeof *records, MADV_NOHUGEPAGE);
+        records = memory;
+        atomic_store_explicit(&record_count, count, memory_order_release);
+        return;
+    }
 }
 
+/* A signal handler between the steps finds the record still its own, or claims another. */
 static void thread_ended(void *arg) {
-    trib_thread_current = NULL;
-    give_back(arg);
-}
+    struct trib_thread *thread = arg;
 
-static void parent_forked(void) {
-    trib_modules_after_fork(false);
+    atomic_store_explicit(&owner[thread - records], LEAVING, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    trib_thread_current = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&owner[thread - records], 0, memory_order_release);
 }
 
 static void child_forked(void) {
-    struct trib_thread *thread = atomic_load_explicit(&threads, memory_order_acquire);
-    for (; thread; thread = thread->next)
-        if (thread != trib_thread_current &&
-            atomic_load_explicit(&thread->owned, memory_order_relaxed))
-            give_back(thread);
-    trib_modules_after_fork(true);
+    uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire);
+    uintptr_t control = (uintptr_t)pthread_self();
+
+    for (uint32_t i = 0; i < count; i++)
+        if ((atomic_load_explicit(&owner[i], memory_order_relaxed) & ~(CLAIMING | LEAVING)) != control)
+            atomic_store_explicit(&owner[i], 0, memory_order_relaxed);
 }
 
-static void prepare(void) {
-    have_key = pthread_key_create(&key, thread_ended) == 0;
-    pthread_atfork(trib_modules_before_fork, parent_forked, child_forked);
-}
-
-/* Before any thread captures: a fork must not come between a first capture and its handlers. */
-__attribute__((constructor)) static void prepare_early(void) {
-    pthread_once(&once, prepare);
-}
-
-static struct trib_thread *reuse(void) {
-    struct trib_thread *thread = atomic_load_explicit(&threads, memory_order_acquire);
-    for (; thread; thread = thread->next) {
-        bool owned = false;
-        if (atomic_compare_exchange_strong_explicit(&thread->owned, &owned, true,
-                                                    memory_order_acquire, memory_order_relaxed))
-            return thread;
+void trib_thread_prepare(void) {
+    if (pthread_key_create(&key, thread_ended) == 0) {
+        if (key < KEYS_IN_BLOCK)
+            atomic_store_explicit(&have_key, true, memory_order_release);
+        else
+            pthread_key_delete(key);
     }
-    return NULL;
+    pthread_atfork(NULL, NULL, child_forked);
 }
 
-static struct trib_thread *create(void) {
-    struct trib_thread *thread = mmap(NULL, sizeof *thread, PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (thread == MAP_FAILED)
-        return NULL;
-    atomic_store_explicit(&thread->owned, true, memory_order_relaxed);
-    thread->next = atomic_load_explicit(&threads, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&threads, &thread->next, thread,
-                                                  memory_order_release, memory_order_relaxed)) {
+/* ---- claiming ---- */
+
+/* Where `control` may begin a claim; also in `*present` what was there. */
+static TRIB_ATOMIC(uintptr_t) *find_place(uintptr_t control, uint32_t count, uintptr_t *present) {
+    TRIB_ATOMIC(uintptr_t) *free_place = NULL;
+    uint32_t first = (uint32_t)(trib_hash_mix(0, control) >> 32) % count;
+
+    for (uint32_t probe = 0; probe < PROBES && probe < count; probe++) {
+        TRIB_ATOMIC(uintptr_t) *place = &owner[(first + probe) % count];
+        uintptr_t now = atomic_load_explicit(place, memory_order_relaxed);
+        if ((now & ~CLAIMING) == control) { /* left by a thread that is gone, or this one's claim was interrupted */
+            *present = now;
+            return now == control ? place : NULL;
+        }
+        if (now == 0 && !free_place)
+            free_place = place;
     }
-    return thread;
+    *present = 0;
+    return free_place;
+}
+
+/* Words of a thread that had the same stack are judged as those of this one are: its memo stays. */
+static void begin(struct trib_thread *thread, uintptr_t frame) {
+    struct trib_stack stack = trib_own_stack(frame);
+
+    if (thread->arena_used && (thread->stack.low != stack.low || thread->stack.high != stack.high))
+        trib_memo_clear(&thread->memo, &thread->arena_used);
+    thread->stack = stack;
+    thread->alternate = (struct trib_stack){0, 0};
+    atomic_store_explicit(&thread->busy, 0, memory_order_relaxed);
 }
 
 struct trib_thread *trib_thread_claim(uintptr_t frame) {
-    pthread_once(&once, prepare);
-    struct trib_thread *thread = reuse();
-    if (!thread)
-        thread = create();
-    if (!thread)
+    uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire);
+    uintptr_t control = (uintptr_t)pthread_self(), present;
+    TRIB_ATOMIC(uintptr_t) *place = count ? find_place(control, count, &present) : NULL;
+
+    if (!place || !atomic_compare_exchange_strong_explicit(place, &present, control | CLAIMING, memory_order_acq_rel,
+                                                           memory_order_relaxed))
         return NULL;
-    thread->stack = trib_own_stack(frame);
+    struct trib_thread *thread = &records[place - owner];
+    begin(thread, frame);
+    atomic_store_explicit(&was_used[place - owner], true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
     trib_thread_current = thread;
-    if (have_key)
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(place, control, memory_order_release);
+    if (atomic_load_explicit(&have_key, memory_order_acquire))
         pthread_setspecific(key, thread);
     return thread;
 }
 
 void trib_thread_count(struct trib_signature_stats *stats) {
-    const struct trib_thread *thread = atomic_load_explicit(&threads, memory_order_acquire);
-    for (; thread; thread = thread->next) {
+    uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct trib_thread *thread = &records[i];
+        if (!atomic_load_explicit(&was_used[i], memory_order_relaxed))
+            continue;
         stats->memo_hits += atomic_load_explicit(&thread->hits, memory_order_relaxed);
         stats->memo_misses += atomic_load_explicit(&thread->misses, memory_order_relaxed);
         stats->memo_rejected += atomic_load_explicit(&thread->rejected, memory_order_relaxed);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a capturing thread owns: its memo, its stack bounds, its counters. One pointer of static TLS
  * finds it (the initial-exec model: 8 bytes of the room that glibc keeps for libraries opened
- * late); the rest is mapped.
+ * late); the rest is reserved at start-up.
  *
- * Thread safety: lock-free. A record is claimed on a thread's first capture and given back by a
- * pthread key destructor: its pages go back to the kernel, the record itself is reused and never
- * unmapped, so counters can be summed at any time. After fork the child keeps its own record and
- * takes back those of threads that it does not have. */
+ * Thread safety: lock-free; claiming allocates nothing and makes no system call. A record is claimed on a thread's first
+ * capture and given back by a pthread key destructor (where no key below 32 was free, which glibc keeps in the control
+ * block, by the next thread with the same control block). Threads for whom none is left walk each time. After fork the
+ * child keeps its own record and takes back those of threads that it does not have; the child of a raw clone has fewer
+ * to give. */
 #ifndef TRIB_SIGNATURE_THREAD_H
 #define TRIB_SIGNATURE_THREAD_H
 
@@ -19,6 +20,8 @@
 #include "memo.h"
 #include "stack.h"
 
+#define TRIB_THREADS_MAX 1024u /* 164 KiB of address space each */
+
 struct trib_thread {
     struct trib_stack stack; /* of the thread; low == high if unknown */
     uint32_t generation;     /* of the module map, that the memo is valid for */
@@ -27,16 +30,20 @@ struct trib_thread {
      * the memo alone. */
     TRIB_ATOMIC(uintptr_t) busy;
     TRIB_ATOMIC(uint64_t) hits, misses, rejected; /* written by the owner only */
-    TRIB_ATOMIC(bool) owned;
-    struct trib_thread *next;
+    uint64_t check_at;                            /* hits, when the memo is next compared with a walk */
+    struct trib_stack alternate;                  /* signal stack, if an adapter said so */
     struct trib_memo memo;
 };
 
 extern __thread struct trib_thread *trib_thread_current
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Claims a record for the calling thread and reads its stack bounds; `frame` is an address on the
- * stack in use. NULL without memory. Async-signal-safe with signals blocked. */
+/* At start-up: reserves `count` records, fewer or none without memory. Then what takes locks: key and fork handler. */
+void trib_thread_reserve(uint32_t count);
+void trib_thread_prepare(void);
+
+/* Claims a record for the calling thread and finds its stack bounds; `frame` is an address on the stack in use. NULL if
+ * there is none left, or if this is a signal handler in the middle of its thread's claim. Async-signal-safe. */
 struct trib_thread *trib_thread_claim(uintptr_t frame);
 
 /* Adds the counters of all threads, also of those that ended. */

@@ -22,7 +22,7 @@ struct entry {
 #define BUSY 1u
 
 static struct entry sites[SITES];
-static TRIB_ATOMIC(uint64_t) sites_added;
+static TRIB_ATOMIC(uint64_t) sites_added, walks_broken;
 
 static uint32_t site_slot(uintptr_t return_address) {
     return (uint32_t)((return_address ^ (return_address >> 12)) * 0x9E3779B97F4A7C15ull >> 40) %
@@ -34,7 +34,7 @@ static uint64_t pack_offsets(const struct trib_rule *rule) {
 }
 
 static uint64_t pack_kinds(const struct trib_site *site) {
-    return (uint64_t)site->module << 48 | (uint64_t)(uint16_t)site->rule.cfa_add << 32 |
+    return (uint64_t)site->segment << 48 | (uint64_t)(uint16_t)site->rule.cfa_add << 32 |
            (uint64_t)site->runtime << 16 | (uint64_t)site->rule.bp << 8 | site->rule.kind;
 }
 
@@ -51,7 +51,7 @@ static bool read_entry(struct entry *entry, uint64_t key, struct trib_site *out)
                  .cfa_add = (int16_t)(kinds >> 32),
                  .cfa_offset = (int32_t)(offsets >> 32),
                  .bp_offset = (int32_t)offsets},
-        .module = (uint16_t)(kinds >> 48),
+        .segment = (uint16_t)(kinds >> 48),
         .runtime = kinds >> 16 & 1,
     };
     return true;
@@ -87,7 +87,7 @@ __attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_addres
     uint64_t offset = return_address - segment.base;
     struct trib_site site = {
         .identity = trib_hash_mix(trib_hash_mix(0, segment.build_id_hash), offset),
-        .module = (uint16_t)segment.module,
+        .segment = segment.index,
         .runtime = segment.runtime,
     };
     if (TRIB_WALK_BY_RULES)
@@ -95,7 +95,8 @@ __attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_addres
     else if (TRIB_WALK_BY_RECORDS)
         site.rule = (struct trib_rule){
             .kind = TRIB_RULE_BP, .cfa_offset = 16, .bp = TRIB_BP_AT_CFA, .bp_offset = -16};
-    insert_entry(return_address, &site);
+    if (site.segment != TRIB_SEGMENT_NONE) /* else nobody could ask later whether it still holds */
+        insert_entry(return_address, &site);
     *out = site;
     return true;
 }
@@ -128,27 +129,39 @@ uint64_t trib_sites_added(void) {
     return atomic_load_explicit(&sites_added, memory_order_relaxed);
 }
 
+uint64_t trib_walks_broken(void) {
+    return atomic_load_explicit(&walks_broken, memory_order_relaxed);
+}
+
 /* ---- the walk ---- */
 
 struct walk {
     struct trib_path *path;
     const struct trib_stack *stack;
-    uintptr_t sp, bp;
+    uintptr_t frame, sp, bp;
     uintptr_t bp_word; /* where bp was read from, 0 once that word is in the path's list */
     bool bp_lost;
 };
 
-static void depend_on(struct walk *walk, uintptr_t address) {
-    TRIB_HOT_ASSERT(walk->path->word_count < TRIB_PATH_WORDS_MAX);
-    walk->path->word[walk->path->word_count++] = address;
+/* There is room for every word that a path can have; false if that were wrong. */
+static bool depend_on(struct walk *walk, uintptr_t address) {
+    struct trib_path *path = walk->path;
+    if (TRIB_UNLIKELY(path->word_count >= TRIB_PATH_WORDS_MAX || address < walk->frame)) {
+        atomic_fetch_add_explicit(&walks_broken, 1, memory_order_relaxed);
+        path->is_broken = true;
+        return false;
+    }
+    path->is_wide = path->is_wide || address - walk->frame > UINT32_MAX;
+    path->word[path->word_count++] = (uint32_t)(address - walk->frame);
+    return true;
 }
 
 /* The walk is about to decide something by bp's value. */
 static bool use_bp(struct walk *walk) {
     if (walk->bp_lost)
         return false;
-    if (walk->bp_word)
-        depend_on(walk, walk->bp_word);
+    if (walk->bp_word && !depend_on(walk, walk->bp_word))
+        return false;
     walk->bp_word = 0;
     return true;
 }
@@ -159,9 +172,8 @@ static bool find_cfa(struct walk *walk, const struct trib_rule *rule, uintptr_t 
         return false;
     uintptr_t cfa = (by_bp ? walk->bp : walk->sp) + (uintptr_t)(intptr_t)rule->cfa_offset;
     if (rule->kind == TRIB_RULE_SP_DEREF || rule->kind == TRIB_RULE_BP_DEREF) {
-        if (cfa < walk->sp || !trib_stack_holds(walk->stack, cfa))
+        if (cfa < walk->sp || !trib_stack_holds(walk->stack, cfa) || !depend_on(walk, cfa))
             return false;
-        depend_on(walk, cfa);
         cfa = trib_stack_word(cfa) + (uintptr_t)(intptr_t)rule->cfa_add;
     }
     if (cfa <= walk->sp || !trib_stack_holds(walk->stack, cfa - 8))
@@ -190,63 +202,76 @@ static void restore_bp(struct walk *walk, const struct trib_rule *rule, uintptr_
 /* Goes from the frame that `site` returns into to that frame's own caller. */
 static bool step(struct walk *walk, const struct trib_site *site, uintptr_t *return_address) {
     uintptr_t cfa;
-    if (site->rule.kind < TRIB_RULE_SP || !find_cfa(walk, &site->rule, &cfa)) {
+    if (site->rule.kind < TRIB_RULE_SP || !find_cfa(walk, &site->rule, &cfa) || !depend_on(walk, cfa - 8)) {
         bool no_record = TRIB_WALK_BY_RECORDS && walk->bp == 0;
         walk->path->end = no_record ? TRIB_PATH_ROOT : TRIB_PATH_FAILED;
         return false;
     }
     restore_bp(walk, &site->rule, cfa);
     walk->sp = cfa;
-    depend_on(walk, cfa - 8);
     *return_address = trib_return_address(trib_stack_word(cfa - 8));
     return true;
 }
 
 static bool wants_more(const struct trib_path *path, unsigned depth) {
     return path->count < depth ||
-           (path->count < depth + TRIB_ROOT_LOOKAHEAD && path->site[path->count - 1].runtime);
+           (path->count < depth + TRIB_ROOT_LOOKAHEAD && path->frame[path->count - 1].runtime);
 }
 
-void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth,
-                 const struct trib_stack *stack) {
-    struct walk walk = {.path = path,
-                        .stack = stack,
-                        .sp = frame + 16,
-                        .bp = trib_stack_word(frame),
+void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth, const struct trib_stack *stack) {
+    struct walk walk = {.path = path, .stack = stack, .frame = frame, .sp = frame + 16, .bp = trib_stack_word(frame),
                         .bp_word = frame};
     uintptr_t return_address = trib_return_address(trib_stack_word(frame + 8));
-    TRIB_HOT_ASSERT(depth >= 1 && depth <= TRIB_SIGNATURE_DEPTH_MAX);
+    struct trib_site site;
+
+    depth = depth <= TRIB_SIGNATURE_DEPTH_MAX ? depth : TRIB_SIGNATURE_DEPTH_MAX;
     path->count = 0;
     path->word_count = 0;
-    depend_on(&walk, frame + 8);
+    path->is_wide = path->is_broken = false;
+    (void)depend_on(&walk, frame + 8);
     for (;;) {
-        struct trib_site *site = &path->site[path->count];
         path->end = return_address ? TRIB_PATH_UNMAPPED : TRIB_PATH_ROOT;
-        if (!trib_site_find(return_address, site))
+        if (!trib_site_find(return_address, &site))
             return;
-        path->address[path->count++] = return_address;
-        path->end = site->rule.kind == TRIB_RULE_ROOT ? TRIB_PATH_ROOT : TRIB_PATH_DEPTH;
-        if (path->end == TRIB_PATH_ROOT || !wants_more(path, depth) ||
-            !step(&walk, site, &return_address))
+        path->frame[path->count++] = (struct trib_path_frame){
+            .address = return_address,
+            .identity = site.identity,
+            .segment = site.segment,
+            .runtime = site.runtime,
+            .rule = site.rule.kind,
+        };
+        path->end = site.rule.kind == TRIB_RULE_ROOT ? TRIB_PATH_ROOT : TRIB_PATH_DEPTH;
+        if (path->end == TRIB_PATH_ROOT || !wants_more(path, depth) || !step(&walk, &site, &return_address))
             return;
     }
 }
 
+bool trib_path_confirm(const struct trib_path *path) {
+    unsigned asked = TRIB_SEGMENT_NONE;
+    for (unsigned i = 0; i < path->count; i++) {
+        if (path->frame[i].segment == asked)
+            continue;
+        asked = path->frame[i].segment;
+        if (!trib_modules_confirm((uint16_t)asked, path->frame[i].address - 1))
+            return false;
+    }
+    return true;
+}
+
 /* The flush at exit is libc's alone but for the program's entry: that it was this program is all there is to know. */
 static void keep_outermost(struct trib_path *path, unsigned outermost) {
-    if (path->site[outermost].runtime)
+    if (path->frame[outermost].runtime)
         return;
-    path->site[0] = path->site[outermost];
-    path->address[0] = path->address[outermost];
+    path->frame[0] = path->frame[outermost];
     path->count = 1;
 }
 
 static void drop_roots(struct trib_path *path) {
     unsigned walked = path->count;
 
-    if (walked && path->site[walked - 1].rule.kind == TRIB_RULE_ROOT)
+    if (walked && path->frame[walked - 1].rule == TRIB_RULE_ROOT)
         path->count--;
-    while (path->count && path->site[path->count - 1].runtime)
+    while (path->count && path->frame[path->count - 1].runtime)
         path->count--;
     if (walked && path->count == 0)
         keep_outermost(path, walked - 1);

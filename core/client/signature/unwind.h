@@ -32,8 +32,17 @@ TRIB_C_BEGIN
 struct trib_site {
     uint64_t identity; /* ordered hash of build-id hash and offset: the same in every run */
     struct trib_rule rule;
-    uint16_t module;
-    bool runtime; /* lies in the C or C++ runtime */
+    uint16_t segment; /* in the module map, or TRIB_SEGMENT_NONE */
+    bool runtime;     /* lies in the C or C++ runtime */
+};
+
+/* What a path keeps of a site. */
+struct trib_path_frame {
+    uintptr_t address; /* return address */
+    uint64_t identity;
+    uint16_t segment;
+    bool runtime;
+    uint8_t rule; /* enum trib_rule_kind */
 };
 
 enum trib_path_end {
@@ -43,12 +52,14 @@ enum trib_path_end {
     TRIB_PATH_FAILED,   /* a frame without usable rule, or one that leads out of the stack */
 };
 
+/* 1.3 KiB: it lies on the host's stack, which may be a small one. */
 struct trib_path {
     unsigned count, word_count;
     enum trib_path_end end;
-    uintptr_t address[TRIB_PATH_MAX]; /* return addresses, innermost first */
-    struct trib_site site[TRIB_PATH_MAX];
-    uintptr_t word[TRIB_PATH_WORDS_MAX]; /* addresses on the stack */
+    bool is_wide;   /* spans 4 GiB of stack or more: its distances do not fit */
+    bool is_broken; /* an invariant of this room did not hold: no path */
+    struct trib_path_frame frame[TRIB_PATH_MAX]; /* innermost first */
+    uint32_t word[TRIB_PATH_WORDS_MAX];          /* distances from the captured frame */
 };
 
 /* Walks from `frame`, the frame address of a function that keeps rbp (so frame[0] is the caller's
@@ -63,14 +74,19 @@ void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth,
  * at `depth`. */
 void trib_path_trim(struct trib_path *path, unsigned depth);
 
+/* Is every frame still in the module that its site was made from? If not, sites and memos are void now: walk again. */
+bool trib_path_confirm(const struct trib_path *path);
+
 /* Looks a return address up; false if no mapped ELF file holds it. */
 bool trib_site_find(uintptr_t return_address, struct trib_site *out);
 
-/* Forgets every site; for when a module was unloaded. Concurrent captures see old or no sites,
- * never mixed ones. */
+/* Forgets every site; for when a module was unloaded. Concurrent captures see old or no sites, never mixed ones. */
 void trib_sites_clear(void);
 
 uint64_t trib_sites_added(void);
+
+/* Walks that broke an invariant of this room. */
+uint64_t trib_walks_broken(void);
 
 TRIB_C_END
 #endif

@@ -10,20 +10,23 @@
  * the C and C++ runtime are dropped, because every libc update moves them; of a path of nothing else
  * (stdio's flush at exit) the program's entry stays.
  *
- * Thread safety: every call may be made from any thread. trib_signature_capture takes no lock of
- * its own, uses no malloc, never reads outside the stack it runs on, and keeps errno; a miss, and
- * one hit in 1024, asks the loader whether modules came or went (dl_iterate_phdr). A signal handler
- * may capture, also first in its thread or in the middle of a capture (the nested one does without
- * the memo; in the middle of the process's first look at its modules it gets UNKNOWN). Costs 8
- * bytes of static TLS and, from the first call on, up to 170 KiB per thread. Invariant: equal call
- * paths give equal ids across runs and ASLR.
+ * Harmless in its host: a capture takes no lock, allocates nothing, makes no system call, reads no file and never reads
+ * outside the stack that it runs on; errno stays. All that is done once, by a constructor. A signal handler may capture, also first in its
+ * thread, in the middle of a capture or of a dlopen (a nested one does without the memo). It takes at most 4 KiB of
+ * stack. Costs 8 bytes of static TLS, and address space: 164 KiB for each of up to 1,024 threads and 10 MiB for the dictionary (less
+ * under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages. Threads beyond get no
+ * memo and are walked each time. Invariant: equal call paths give equal ids across runs and ASLR.
  *
- * Limits. Fibres: of a stack that is neither the thread's own nor its alternate signal stack only
- * the caller's frame is read, and the path has one frame. After dlclose and dlopen of equal code at
- * the same address up to 1024 captures may still get the old id. The child of a fork by a process
- * with threads does not see what it opens later. x86-64 is what the tests cover; AArch64 follows
- * frame records; elsewhere every signature is TRIB_SIGNATURE_UNKNOWN. Why:
- * docs/decisions/0002-call-path-capture.md. */
+ * Limits. Fibres, and alternate signal stacks that no adapter told of: only the caller's frame is read, and the path has
+ * one frame; so also for threads of a libc that does not say where their stack lies (glibc does), and for the first
+ * thread deeper than RLIMIT_STACK was at start-up (64 MiB at least). After dlclose and dlopen of other code at the same
+ * address up to 1,024 captures of a path that looks the same may still get the old id, unless
+ * trib_signature_modules_changed is called. Before glibc 2.35 the loader cannot be asked without its lock: what is
+ * opened later is only seen after that call. mlockall(MCL_CURRENT) makes the reserve resident. x86-64 is what the
+ * tests cover; AArch64 follows frame records; elsewhere every signature is TRIB_SIGNATURE_UNKNOWN. Why:
+ * docs/decisions/0002-call-path-capture.md.
+ *
+ * Thread safety: every call may be made from any thread. */
 #ifndef TRIBUTARY_SIGNATURE_H
 #define TRIBUTARY_SIGNATURE_H
 
@@ -55,7 +58,7 @@ struct trib_module {
 struct trib_signature_stats {
     uint64_t memo_hits, memo_misses, memo_rejected; /* rejected: key matched, a slot did not */
     uint64_t unwind_rules,
-        unwind_failures; /* failures: stopped early at code without usable rules */
+        unwind_failures; /* failures: stopped early at code without usable rules, or outside the stack */
     uint64_t signatures,
         signatures_dropped; /* dropped: misses that a full dictionary could not keep */
     uint64_t modules;
@@ -70,6 +73,15 @@ struct trib_signature_stats {
  * element). depth: 1..TRIB_SIGNATURE_DEPTH_MAX. Returns TRIB_SIGNATURE_UNKNOWN if nothing could be
  * captured. */
 TRIB_EXPORT uint64_t trib_signature_capture(void *frame, unsigned depth);
+
+/* dlopen or dlclose returned: forgets what may be stale. For adapters that stand in these calls anyway; with glibc 2.35 and
+ * later nobody needs to call it, it closes the window of the limits above and takes no lock. Before, it takes the
+ * loader's: to be called from outside of the loader, never on a write path. */
+TRIB_EXPORT void trib_signature_modules_changed(void);
+
+/* The calling thread's alternate signal stack is [low, low + bytes), or it has none (NULL): for adapters that stand in
+ * sigaltstack, after it succeeded. Paths on it are walked from then on. Asking would be a system call per capture. */
+TRIB_EXPORT void trib_signature_alternate_stack(const void *low, size_t bytes);
 
 /* Frames of a captured signature. Returns the number of frames (0 if unknown), writes at most
  * `capacity`. */

@@ -10,25 +10,47 @@
 #include "next.h"
 #include "quiet.h"
 #include "raw.h"
+#include "sink.h"
 
 _Atomic(int) trib_quiet_calls;
-_Thread_local bool trib_quiet_child;
+_Thread_local int trib_quiet_child;
 
-static void quieten(void) {
+enum { ASKS_NOTHING = 1, RECORDS_NOTHING };
+
+/* In strict mode, and where the program wants a signal for it, the processor's clock cannot be read: an event without a time is none. */
+static void quieten(bool has_clock) {
     if (trib_in_vfork)
-        trib_quiet_child = true;
+        trib_quiet_child = has_clock ? ASKS_NOTHING : RECORDS_NOTHING;
     else
         atomic_fetch_add(&trib_quiet_calls, 1);
+    if (!has_clock)
+        trib_sink_pause(true);
 }
 
-static long end_quieten(long result) {
+static long end_quieten(bool has_clock, long result) {
     if (result >= 0)
         return result;
+    if (!has_clock)
+        trib_sink_pause(false);
     if (trib_in_vfork)
-        trib_quiet_child = false;
+        trib_quiet_child = 0;
     else
         atomic_fetch_sub(&trib_quiet_calls, 1);
     return result;
+}
+
+void trib_quiet_child_gone(void) {
+    if (trib_quiet_child == RECORDS_NOTHING)
+        trib_sink_pause(false);
+    trib_quiet_child = 0;
+}
+
+static bool is_quieting(int option, unsigned long value) {
+    return option == PR_SET_SECCOMP || (option == PR_SET_TSC && value == PR_TSC_SIGSEGV);
+}
+
+static bool keeps_clock(int option, unsigned long value) {
+    return option == PR_SET_SECCOMP && value != SECCOMP_MODE_STRICT;
 }
 
 /* libc, too, reads four arguments whether they are there or not. */
@@ -40,23 +62,27 @@ TRIB_CALL int prctl(int option, ...) {
     for (unsigned i = 0; i < 4; i++)
         arguments[i] = va_arg(rest, unsigned long);
     va_end(rest);
-    if (option != PR_SET_SECCOMP)
+    bool has_clock = keeps_clock(option, arguments[0]);
+    if (!is_quieting(option, arguments[0]))
         return TRIB_NEXT(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
-    __typeof__(&prctl) next = TRIB_NEXT(prctl); /* looked up before */
-    quieten();
-    return (int)end_quieten(next(option, arguments[0], arguments[1], arguments[2], arguments[3]));
+    quieten(has_clock);
+    return (int)end_quieten(has_clock, TRIB_NEXT(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]));
 }
 
 long trib_raw_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
-    if (option != PR_SET_SECCOMP)
+    bool has_clock = keeps_clock(option, a);
+
+    if (!is_quieting(option, a))
         return trib_syscall(SYS_prctl, option, a, b, c, d);
-    quieten();
-    return end_quieten(trib_syscall(SYS_prctl, option, a, b, c, d));
+    quieten(has_clock);
+    return end_quieten(has_clock, trib_syscall(SYS_prctl, option, a, b, c, d));
 }
 
 long trib_raw_seccomp(unsigned operation, unsigned flags, void *arguments) {
+    bool has_clock = operation != SECCOMP_SET_MODE_STRICT;
+
     if (operation != SECCOMP_SET_MODE_STRICT && operation != SECCOMP_SET_MODE_FILTER)
         return trib_syscall(SYS_seccomp, operation, flags, arguments);
-    quieten();
-    return end_quieten(trib_syscall(SYS_seccomp, operation, flags, arguments));
+    quieten(has_clock);
+    return end_quieten(has_clock, trib_syscall(SYS_seccomp, operation, flags, arguments));
 }

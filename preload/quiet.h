@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the shim may make system calls of its own. Once the program has locked itself in (seccomp), a call that it did not
  * foresee ends it: from before that moment on nothing is asked, nobody joins. What is known by then goes on being recorded,
- * because a ring needs no system call. Filters from before the program's start are its environment's, as in a container.
+ * because a ring needs no system call; but in strict mode, which takes the processor's clock away (so does PR_SET_TSC), nothing is.
+ * Filters from before the program's start are its environment's, as in a container.
  *
  * Thread safety: any thread, signal handlers. The child of a fork inherits it; that of a vfork quietens itself alone. */
 #ifndef TRIB_PRELOAD_QUIET_H
@@ -11,15 +12,13 @@
 #include <stdbool.h>
 
 extern _Atomic(int) trib_quiet_calls __attribute__((visibility("hidden"))); /* that may have locked the process in */
-extern _Thread_local bool trib_quiet_child __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern _Thread_local int trib_quiet_child __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static inline bool trib_may_ask(void) {
     return atomic_load_explicit(&trib_quiet_calls, memory_order_relaxed) == 0 && !trib_quiet_child;
 }
 
 /* After a vfork, in the parent, on whose memory the child ran. */
-static inline void trib_quiet_child_gone(void) {
-    trib_quiet_child = false;
-}
+void trib_quiet_child_gone(void);
 
 #endif

@@ -28,7 +28,7 @@ static int number_of(const char *text) {
     return number;
 }
 
-static void find_name(int folder, const struct entry *entry) {
+static void __attribute__((noinline)) find_name(int folder, const struct entry *entry) {
     int fd = number_of(entry->name);
     char path[1024];
     struct stat stat;

@@ -32,9 +32,9 @@ ssize_t trib_entry_write(int fd, const void *buffer, size_t length);
 
 off_t trib_entry_lseek(int fd, off_t offset, int whence);
 
-/* Where the patches jump to; and from then on the interposed symbol only passes on. */
+/* Where the patches jump to; and whether the interposed symbol only passes on. */
 ssize_t trib_write(int fd, const void *buffer, size_t length);
-void trib_write_pass_on(void);
+void trib_write_pass_on(bool passes);
 off_t trib_lseek(int fd, off_t offset, int whence);
 
 #endif

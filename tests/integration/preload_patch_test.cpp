@@ -44,6 +44,25 @@ TEST_CASE("loaded into a running program with threads, the library sees imports 
     CHECK(said.bytes("late.dat") == 60);
 }
 
+TEST_CASE("no call waits for the loader, whose lock another thread has") {
+    const std::vector<std::string> plugins = {PRELOAD_PLUGINS};
+    for (bool records : {false, true}) {
+        INFO("records " << records);
+        Folder folder, traces;
+        const std::vector<std::string> command = {PRELOAD_LATE, "locked", folder.file(""), plugins[0]};
+        const Outcome outcome = records ? run_alone(command, traces.file("trace")) : run(command, preload_environment());
+        INFO(outcome.err);
+        CHECK(outcome.code == 0);
+    }
+}
+
+TEST_CASE("a program that cannot be started is not waited for") {
+    Folder folder;
+    const Outcome outcome = run_alone({PRELOAD_VFORK, "spawn", folder.file("file")}, folder.file("trace"));
+    REQUIRE(outcome.code == 0);
+    CHECK(std::stol(outcome.out) < 400); // 20 ms each, on a busy machine, too; it was 41
+}
+
 TEST_CASE("children of vfork in many threads, theirs too, leave their parents' descriptors alone") {
     if (is_sanitized()) { // its runtime stands in front of vfork
         WARN("skipped under a sanitizer");

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vfork as programs use it. many FOLDER THREADS TURNS: threads that write files and start children, which close and replace
  * what their parents have open, and have children of their own. once: a single child between two breakpoints, for whoever
- * steps through it. */
+ * steps through it. spawn FILE: how many milliseconds twenty times posix_spawnp of a missing program take. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *folder;
@@ -106,7 +108,28 @@ __attribute__((noinline)) static int start_child(void) {
     return status_of(one);
 }
 
+/* ---- spawn ---- */
+
+static int spawn(const char *path) {
+    char *const arguments[] = {"none", NULL};
+    struct timespec begin, end;
+    pid_t child;
+    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+
+    if (pwrite(fd, "x", 1, 0) != 1) /* from now on there is something to settle */
+        fail("pwrite");
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (int i = 0; i < 20; i++)
+        if (posix_spawnp(&child, "no-such-program", NULL, NULL, arguments, arguments + 1) != ENOENT)
+            fail("posix_spawnp");
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    printf("%ld\n", (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000);
+    return 0;
+}
+
 int main(int count, char **arguments) {
+    if (count == 3 && strcmp(arguments[1], "spawn") == 0)
+        return spawn(arguments[2]);
     if (count == 2 && strcmp(arguments[1], "once") == 0) {
         __asm__ volatile("int3");
         int status = start_child();

@@ -23,6 +23,7 @@ bool is_sanitized() {
 TEST_CASE("imports are patched while other threads open and close libraries, and nobody hangs") {
     Environment environment = preload_environment();
     environment["LD_PRELOAD"] = PRELOAD_SANITIZER;
+    environment["TSAN_OPTIONS"] = "suppressions=" TRIB_SOURCE_DIR "/tests/support/tsan.supp";
     const Outcome outcome = run({"timeout", "-s", "KILL", "120", PRELOAD_LATE, "race", PRELOAD_LIBRARY, "5", PRELOAD_PLUGINS},
                                 environment);
     INFO(outcome.err);

@@ -38,7 +38,7 @@ struct trib_patch_plan {
     unsigned moved;  /* bytes of whole instructions from `at` on, which the stub runs */
 };
 
-/* 0; -ENOTSUP: begins with instructions that cannot be moved, or not x86-64. */
+/* The first that is tried. 0; -ENOTSUP: begins with instructions that cannot be moved, or not x86-64. */
 int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out);
 
 /* From now on `function` is `instead`. May be running: otherwise the caller vouches that no thread can be in it, if a

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entry of libc's own write(), lseek() and _exit(). Inside libc, stdio and exit() call these directly: no
- * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So libc's write begins with a jump
- * to trib_write; what the jump replaced runs in a stub (core/client/patch/code.h). x86-64; an unknown beginning, or a
- * system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the status says so. lseek
- * goes to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
+ * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So libc's write begins with a
+ * jump to trib_write; what the jump replaced runs in a stub (core/client/patch/code.h). x86-64; an unknown beginning,
+ * or a system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the status says
+ * so. lseek goes to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
  * docs/decisions/0010-what-libc-does-inside.md.
  *
  * Patched once, by one thread, in the constructor or when the program asks for it. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a library that goes into other people's processes shows them: the calls that it stands in front of, its interface,
-// and nothing of the client or the engine that a program or another library could bind to.
+// What a library that goes into other people's processes shows them: the calls that it stands in front of, its
+// interface, and nothing of the client or the engine that a program or another library could bind to.
 #include "support/catch.hpp"
 
 #include <map>

@@ -24,8 +24,8 @@ TEST_CASE("imports are patched while other threads open and close libraries, and
     Environment environment = preload_environment();
     environment["LD_PRELOAD"] = PRELOAD_SANITIZER;
     environment["TSAN_OPTIONS"] = "suppressions=" TRIB_SOURCE_DIR "/tests/support/tsan.supp";
-    const Outcome outcome = run({"timeout", "-s", "KILL", "120", PRELOAD_LATE, "race", PRELOAD_LIBRARY, "5", PRELOAD_PLUGINS},
-                                environment);
+    const Outcome outcome =
+        run({"timeout", "-s", "KILL", "120", PRELOAD_LATE, "race", PRELOAD_LIBRARY, "5", PRELOAD_PLUGINS}, environment);
     INFO(outcome.err);
     CHECK(outcome.code == 0);
 }
@@ -51,7 +51,8 @@ TEST_CASE("no call waits for the loader, whose lock another thread has") {
         INFO("records " << records);
         Folder folder, traces;
         const std::vector<std::string> command = {PRELOAD_LATE, "locked", folder.file(""), plugins[0]};
-        const Outcome outcome = records ? run_alone(command, traces.file("trace")) : run(command, preload_environment());
+        const Outcome outcome =
+            records ? run_alone(command, traces.file("trace")) : run(command, preload_environment());
         INFO(outcome.err);
         CHECK(outcome.code == 0);
     }
@@ -97,9 +98,9 @@ TEST_CASE("children of vfork in many threads, theirs too, leave their parents' d
 #ifdef __x86_64__
 namespace {
 
-// A shadow stack as the processor keeps it: calls push a second copy of the return address, returns must agree with it. The
-// child of a vfork shares the memory of its parent's and has a pointer of its own. No hardware needed: every instruction
-// between two breakpoints of the program is stepped.
+// A shadow stack as the processor keeps it: calls push a second copy of the return address, returns must agree with it.
+// The child of a vfork shares the memory of its parent's and has a pointer of its own. No hardware needed: every
+// instruction between two breakpoints of the program is stepped.
 class ShadowStack {
   public:
     unsigned calls = 0, returns = 0, wrong = 0, children = 0;
@@ -171,7 +172,8 @@ class ShadowStack {
     }
 
     static bool is_breakpoint(pid_t task, int stopped) {
-        return stopped >> 16 == 0 && WSTOPSIG(stopped) == SIGTRAP && (word(task, registers(task).rip - 1) & 0xff) == 0xcc;
+        const bool is_trap = stopped >> 16 == 0 && WSTOPSIG(stopped) == SIGTRAP;
+        return is_trap && (word(task, registers(task).rip - 1) & 0xff) == 0xcc;
     }
 
     void adopt(pid_t parent) {

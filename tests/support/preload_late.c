@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The preload library loaded into a running program. race LIBRARY SECONDS PLUGIN...: threads open and close plugins while
- * others point imports at the library; 3 if nobody moves any more. write LIBRARY FILE: writes in every way, afterwards.
- * locked FOLDER PLUGIN: calls of every kind while another thread is inside the loader. */
+/* The preload library loaded into a running program. race LIBRARY SECONDS PLUGIN...: threads open and close plugins
+ * while others point imports at the library; 3 if nobody moves any more. write LIBRARY FILE: writes in every way,
+ * afterwards. locked FOLDER PLUGIN: calls of every kind while another thread is inside the loader. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vfork as programs use it. many FOLDER THREADS TURNS: threads that write files and start children, which close and replace
- * what their parents have open, and have children of their own. once: a single child between two breakpoints, for whoever
- * steps through it. spawn FILE: how many milliseconds twenty times posix_spawnp of a missing program take. */
+/* vfork as programs use it. many FOLDER THREADS TURNS: threads that write files and start children, which close and
+ * replace what their parents have open, and have children of their own. once: a single child between two breakpoints,
+ * for whoever steps through it. spawn FILE: how many milliseconds twenty times posix_spawnp of a missing program
+ * take. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

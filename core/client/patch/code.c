@@ -24,7 +24,7 @@ const char *trib_patch_reason(int code) {
     case -ENOTSUP:
         return "it begins with code that cannot be moved";
     case -EBUSY:
-        return "threads may be in its first instructions, and no page is free where a jump would be safe for them";
+        return "threads may stand in its first instructions, and no free page makes a jump safe for them";
     case -EACCES:
     case -EPERM:
         return "the system lets nobody change code";
@@ -83,13 +83,15 @@ int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out) {
 /* Where the main thread's stack may grow to, from above: a page of ours there would stop it. */
 static uintptr_t stack_end(uintptr_t top) {
     struct rlimit limit;
-    uint64_t bytes = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_BYTES ? limit.rlim_cur : STACK_BYTES;
+    bool is_known = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_BYTES;
+    uint64_t bytes = is_known ? limit.rlim_cur : STACK_BYTES;
 
     return top - bytes - (bytes >> 3) - (1u << 20);
 }
 
 static uint8_t *map_page(uintptr_t at, size_t page_bytes) {
-    void *got = mmap((void *)at, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    void *got = mmap((void *)at, page_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 
     if (got == (void *)at)
         return got;
@@ -196,7 +198,8 @@ static void drop_stub(uint8_t *stub, size_t page_bytes) {
 
 /* ---- the change ---- */
 
-/* Bytes that lie within one aligned word change in one store; it is in assembly, as sanitizers keep no shadow of code. */
+/* Bytes that lie within one aligned word change in one store; it is in assembly, as sanitizers keep no shadow of
+ * code. */
 static void store(uint8_t *at, const uint8_t *code, unsigned length) {
     uintptr_t in_word = (uintptr_t)at % WORD_BYTES;
     uint64_t word;
@@ -236,7 +239,8 @@ struct entry {
     size_t page_bytes;
 };
 
-/* The bytes of the distance that are pinned are there already: they are not stored, which keeps the change in its word. */
+/* The bytes of the distance that are pinned are there already: they are not stored, which keeps the change in its
+ * word. */
 static int put_entry(struct trib_patch *out, const struct entry *entry, uint8_t *stub, void *go_on) {
     uint8_t *at = entry->function + entry->plan.at, code[JUMP_BYTES] = {0xe9};
     struct trib_patch patch = {.at = at, .length = JUMP_BYTES - entry->plan.pinned, .stub = stub, .go_on = go_on};

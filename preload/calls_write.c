@@ -58,8 +58,8 @@ static ssize_t write_unpatched(int fd, const void *buffer, size_t length) {
  * path there is the program's. */
 ssize_t (*trib_write_goes_to)(int, const void *, size_t) __attribute__((visibility("hidden"))) = write_unpatched;
 
-void trib_write_pass_on(void) {
-    trib_write_goes_to = TRIB_NEXT(write);
+void trib_write_pass_on(bool passes) {
+    trib_write_goes_to = passes ? TRIB_NEXT(write) : write_unpatched;
 }
 
 #ifdef __x86_64__

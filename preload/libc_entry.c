@@ -48,10 +48,12 @@ static int patch(struct trib_patch *out, const char *name, const void *instead, 
 int trib_entry_patch(void) {
     bool is_early = trib_loaded_early();
 
+    trib_write_pass_on(true); /* before: a write of another thread may go unseen now, but not be recorded twice */
     patch_code = patch(&write_patch, "write", (void *)trib_write, is_early);
-    if (patch_code)
+    if (patch_code) {
+        trib_write_pass_on(false);
         return patch_code;
-    trib_write_pass_on();
+    }
     atomic_store(&patched, true);
     if (patch(&lseek_patch, "lseek", (void *)trib_lseek, is_early) == 0)
         atomic_store(&sees_moves, true);

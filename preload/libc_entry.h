@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entry of libc's own write(), lseek() and _exit(). Inside libc, stdio and exit() call these directly: no
- * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So libc's write begins with a jump
- * to trib_write; what the jump replaced runs in a stub (core/client/patch/code.h). x86-64; an unknown beginning, or a
- * system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the status says so. lseek
- * goes to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
+ * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So libc's write begins with a
+ * jump to trib_write; what the jump replaced runs in a stub (core/client/patch/code.h). x86-64; an unknown beginning,
+ * or a system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the status says
+ * so. lseek goes to trib_lseek likewise, so that a stream's offset need not be asked for. Why:
  * docs/decisions/0010-what-libc-does-inside.md.
  *
  * Patched once, by one thread, in the constructor or when the program asks for it. */
@@ -32,9 +32,9 @@ ssize_t trib_entry_write(int fd, const void *buffer, size_t length);
 
 off_t trib_entry_lseek(int fd, off_t offset, int whence);
 
-/* Where the patches jump to; and from then on the interposed symbol only passes on. */
+/* Where the patches jump to; and whether the interposed symbol only passes on. */
 ssize_t trib_write(int fd, const void *buffer, size_t length);
-void trib_write_pass_on(void);
+void trib_write_pass_on(bool passes);
 off_t trib_lseek(int fd, off_t offset, int whence);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that the shim stands in front of: the next definition in the loader's search order, which is libc's or
- * another interposer's. All are looked up at start-up, because the loader's lock may be held by anybody later: by a thread
- * that the parent of this process had, by code that a signal interrupts. 59 names cost 17 to 36 us a process (cold; most
- * of it are page faults in libc's tables).
- * Thread safety: any thread; two threads may look up the same name, with the same result. */
+ * another interposer's. All are looked up at start-up, because the loader's lock may be held by anybody later: by a
+ * thread that the parent of this process had, by code that a signal interrupts. 59 names cost 17 to 36 us a process
+ * (cold; most of it are page faults in libc's tables). Thread safety: any thread; two threads may look up the same
+ * name, with the same result. */
 #ifndef TRIB_PRELOAD_NEXT_H
 #define TRIB_PRELOAD_NEXT_H
 
@@ -40,8 +40,8 @@ void *trib_next_look(const char *name);
 #define TRIB_NEXT(name) TRIB_NEXT_ENTRY(name, false)
 
 /* For a function of a library that need not be there when the program starts (liburing): the one kind of call that may
- * ask the loader later, each time until the library is there. Who opens a library in one thread and submits from a signal
- * handler in another may meet the loader's lock. */
+ * ask the loader later, each time until the library is there. Who opens a library in one thread and submits from a
+ * signal handler in another may meet the loader's lock. */
 #define TRIB_NEXT_LATER(name) TRIB_NEXT_ENTRY(name, true)
 
 /* On LP64 the calls with 64-bit offsets are the same functions under another name. */

@@ -50,14 +50,14 @@ TRIB_CALL FILE *popen(const char *command, const char *mode) {
 }
 
 #ifdef __x86_64__
-/* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it counts
- * trib_in_vfork up, so that its close and dup2 leave the parent's table alone; the parent puts back what was there (a child
- * that is killed may not have got as far) and tells what the child has left to be told.
+/* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it
+ * counts trib_in_vfork up, so that its close and dup2 leave the parent's table alone; the parent puts back what was
+ * there (a child that is killed may not have got as far) and tells what the child has left to be told.
  *
- * The child uses the stack, so what the parent needs waits in registers: rdx the return address, esi trib_in_vfork. A shadow
- * stack is shared as well, and the child must leave the parent's entry of it in place: it jumps to its caller, where a
- * return would free the entry for its next call to overwrite (glibc's vfork does the same). The parent pushes the address
- * again and returns as its entry says. */
+ * The child uses the stack, so what the parent needs waits in registers: rdx the return address, esi trib_in_vfork. A
+ * shadow stack is shared as well, and the child must leave the parent's entry of it in place: it jumps to its caller,
+ * where a return would free the entry for its next call to overwrite (glibc's vfork does the same). The parent pushes
+ * the address again and returns as its entry says. */
 __asm__(".pushsection .text\n"
         ".globl vfork\n"
         ".type vfork, @function\n"

@@ -40,8 +40,8 @@ static int read_loads(struct dl_phdr_info *info, size_t size, void *loads) {
     return 1;
 }
 
-/* Preloaded, the loader does this; with wrong options nobody. Never waits: a thread that opens a library holds the loader's
- * lock, which patching asks for. Whoever patches now looks again. */
+/* Preloaded, the loader does this; with wrong options nobody. Never waits: a thread that opens a library holds the
+ * loader's lock, which patching asks for. Whoever patches now looks again. */
 static void patch_new_libraries(void) {
     static unsigned long long patched;
     unsigned long long loads = 0, seen;

@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "options.h"
+#include "patch/code.h"
 
 enum state { IDLE, WAITING, HOOKED, OFF };
 
 static const struct trib_front *adapter;
 static _Atomic(int) state = IDLE;
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-static char reason[128] = "no MySQL or MariaDB server";
+static char reason[160] = "no MySQL or MariaDB server";
 
 static void refuse(const char *why) {
     snprintf(reason, sizeof reason, "%s", why);
@@ -21,11 +22,11 @@ static void refuse(const char *why) {
 }
 
 static void hook(void) {
-    char text[96];
+    char text[160];
     int rc = adapter->hook(trib_server());
 
     if (rc) {
-        snprintf(text, sizeof text, "%s cannot be hooked (%s)", adapter->name, strerror(-rc));
+        snprintf(text, sizeof text, "%s cannot be hooked (%s)", adapter->name, trib_patch_reason(rc));
         refuse(text);
     }
     atomic_store(&state, rc ? OFF : HOOKED);

@@ -18,9 +18,9 @@ static bool is_mine(const void *function) {
     return dladdr((void *)is_mine, &mine) && dladdr(function, &theirs) && mine.dli_fbase == theirs.dli_fbase;
 }
 
-/* `trib record` preloads libtributary-preload.so into whatever it starts: that shim would tell each write again, without the
- * page's context. It may lie before this library or behind it. First of the constructors (100 and below are the compiler's): what
- * the next ones say on standard error would be told. */
+/* `trib record` preloads libtributary-preload.so into whatever it starts: that shim would tell each write again,
+ * without the page's context. It may lie before this library or behind it. First of the constructors (100 and below are
+ * the compiler's): what the next ones say on standard error would be told. */
 __attribute__((constructor(101))) static void quiet_other_shim(void) {
     void *program = dlopen(NULL, RTLD_LAZY);
     void *found[] = {program ? dlsym(program, "trib_shim_pause") : NULL, dlsym(RTLD_NEXT, "trib_shim_pause")};

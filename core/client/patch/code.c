@@ -24,7 +24,7 @@ const char *trib_patch_reason(int code) {
     case -ENOTSUP:
         return "it begins with code that cannot be moved";
     case -EBUSY:
-        return "threads may be in its first instructions, and no page is free where a jump would be safe for them";
+        return "threads may stand in its first instructions, and no free page makes a jump safe for them";
     case -EACCES:
     case -EPERM:
         return "the system lets nobody change code";
@@ -55,13 +55,26 @@ static bool plan_at(const uint8_t *function, unsigned at, struct trib_patch_plan
     return true;
 }
 
-int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out) {
-    struct trib_patch_plan behind;
+/* Best first: behind an endbr64 where that leaves as much of the distance free. How many. */
+static unsigned make_plans(const uint8_t *function, struct trib_patch_plan plans[2]) {
+    if (!plan_at(function, 0, &plans[0]))
+        return 0;
+    if (!trib_instruction_is_landing(function) || !plan_at(function, 4, &plans[1]))
+        return 1;
+    if (plans[1].pinned <= plans[0].pinned) {
+        struct trib_patch_plan behind = plans[1];
+        plans[1] = plans[0];
+        plans[0] = behind;
+    }
+    return 2;
+}
 
-    if (!plan_at(function, 0, out))
+int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out) {
+    struct trib_patch_plan plans[2];
+
+    if (make_plans(function, plans) == 0)
         return -ENOTSUP;
-    if (trib_instruction_is_landing(function) && plan_at(function, 4, &behind) && behind.pinned <= out->pinned)
-        *out = behind;
+    *out = plans[0];
     return 0;
 }
 
@@ -70,13 +83,15 @@ int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out) {
 /* Where the main thread's stack may grow to, from above: a page of ours there would stop it. */
 static uintptr_t stack_end(uintptr_t top) {
     struct rlimit limit;
-    uint64_t bytes = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_BYTES ? limit.rlim_cur : STACK_BYTES;
+    bool is_known = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_BYTES;
+    uint64_t bytes = is_known ? limit.rlim_cur : STACK_BYTES;
 
     return top - bytes - (bytes >> 3) - (1u << 20);
 }
 
 static uint8_t *map_page(uintptr_t at, size_t page_bytes) {
-    void *got = mmap((void *)at, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    void *got = mmap((void *)at, page_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 
     if (got == (void *)at)
         return got;
@@ -183,7 +198,8 @@ static void drop_stub(uint8_t *stub, size_t page_bytes) {
 
 /* ---- the change ---- */
 
-/* Bytes that lie within one aligned word change in one store; it is in assembly, as sanitizers keep no shadow of code. */
+/* Bytes that lie within one aligned word change in one store; it is in assembly, as sanitizers keep no shadow of
+ * code. */
 static void store(uint8_t *at, const uint8_t *code, unsigned length) {
     uintptr_t in_word = (uintptr_t)at % WORD_BYTES;
     uint64_t word;
@@ -223,7 +239,8 @@ struct entry {
     size_t page_bytes;
 };
 
-/* The bytes of the distance that are pinned are there already: they are not stored, which keeps the change in its word. */
+/* The bytes of the distance that are pinned are there already: they are not stored, which keeps the change in its
+ * word. */
 static int put_entry(struct trib_patch *out, const struct entry *entry, uint8_t *stub, void *go_on) {
     uint8_t *at = entry->function + entry->plan.at, code[JUMP_BYTES] = {0xe9};
     struct trib_patch patch = {.at = at, .length = JUMP_BYTES - entry->plan.pinned, .stub = stub, .go_on = go_on};
@@ -243,13 +260,13 @@ static int put_entry(struct trib_patch *out, const struct entry *entry, uint8_t 
     return rc;
 }
 
-/* In: a jump to `instead`. Out: what it replaces, and a jump back. */
+/* In: a jump to `instead`. Out: what it replaces, and a jump back. -EBUSY: too far from what an instruction means. */
 static int put_stub(struct trib_patch *out, const struct entry *entry, uint8_t *stub, const void *instead) {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     const uint8_t *at = entry->function + entry->plan.at;
     uint8_t *go_on = put_jump(stub, instead);
     uint8_t *end = put_moved(put_bytes(go_on, endbr64, sizeof endbr64), at, entry->plan.moved);
-    int code = -ENOTSUP;
+    int code = -EBUSY;
 
     if (end) {
         put_jump(end, at + entry->plan.moved);
@@ -260,21 +277,28 @@ static int put_stub(struct trib_patch *out, const struct entry *entry, uint8_t *
     return code;
 }
 
+static int put_planned(struct trib_patch *out, const struct entry *entry, const void *instead) {
+    uint8_t *from = entry->function + entry->plan.at + JUMP_BYTES;
+    uint8_t *stub = map_pinned(from, entry->plan.pinned, entry->page_bytes);
+
+    return stub ? put_stub(out, entry, stub, instead) : -EBUSY;
+}
+
 int trib_patch_put(struct trib_patch *out, void *function, const void *instead, bool may_be_running) {
     struct entry entry = {.function = function, .page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
-    int code = trib_patch_make_plan(entry.function, &entry.plan);
+    struct trib_patch_plan plans[2];
+    unsigned count = make_plans(function, plans);
+    int code = count ? -EBUSY : -ENOTSUP;
 
-    if (code)
-        return code;
-    uint8_t *behind = entry.function + entry.plan.at + JUMP_BYTES;
-    uint8_t *stub = map_pinned(behind, entry.plan.pinned, entry.page_bytes);
-    if (!stub && entry.plan.pinned && !may_be_running && is_alone()) {
-        entry.plan.pinned = 0;
-        stub = map_pinned(behind, 0, entry.page_bytes);
+    for (unsigned i = 0; i < count && code == -EBUSY; i++) {
+        entry.plan = plans[i];
+        code = put_planned(out, &entry, instead);
     }
-    if (!stub)
-        return entry.plan.pinned ? -EBUSY : -ENOMEM;
-    return put_stub(out, &entry, stub, instead);
+    if (code == -EBUSY && entry.plan.pinned && !may_be_running && is_alone()) {
+        entry.plan.pinned = 0;
+        code = put_planned(out, &entry, instead);
+    }
+    return code == -EBUSY && entry.plan.pinned == 0 ? -ENOMEM : code;
 }
 
 void trib_patch_remove(struct trib_patch *patch) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A jump at the entry of a function of the running program, x86-64. What the jump replaces runs in a stub, a page of its own.
+/* A jump at the entry of a function of the running program, x86-64. What the jump replaces runs in a stub, a page of
+ * its own.
  *
- * Other threads may be in the function, at the end of any of its instructions: stopped there, interrupted there by a signal,
- * or swapped out. So the change is one aligned 8-byte store, and a byte that a thread may go on from stays as it is: where
- * the jump is longer than the instruction that it replaces, the bytes behind that instruction are the upper bytes of the
- * jump's distance, and the stub is placed so far away that they already say so. An endbr64 stays the first instruction
- * where that leaves the distance as free. Where no stub can be had at such a distance, the function stays as it was, unless
- * there is nobody to be caught inside.
+ * Other threads may be in the function, at the end of any of its instructions: stopped there, interrupted there by a
+ * signal, or swapped out. So the change is one aligned 8-byte store, and a byte that a thread may go on from stays as
+ * it is: where the jump is longer than the instruction that it replaces, the bytes behind that instruction are the
+ * upper bytes of the jump's distance, and the stub is placed so far away that they already say so. An endbr64 stays the
+ * first instruction where that leaves the distance as free. Where no stub can be had at such a distance, the function
+ * stays as it was, unless there is nobody to be caught inside.
  *
- * The text's page is made writable for the change and stays executable all the while. Where the system lets nobody do that
- * (SELinux's execmem, PR_SET_MDWE), nothing changes.
+ * The text's page is made writable for the change and stays executable all the while. Where the system lets nobody do
+ * that (SELinux's execmem, PR_SET_MDWE), nothing changes.
  *
  * Not thread-safe for one function; not from signal handlers. */
 #ifndef TRIB_PATCH_CODE_H
@@ -38,22 +39,24 @@ struct trib_patch_plan {
     unsigned moved;  /* bytes of whole instructions from `at` on, which the stub runs */
 };
 
-/* 0; -ENOTSUP: begins with instructions that cannot be moved, or not x86-64. */
+/* The first that is tried. 0; -ENOTSUP: begins with instructions that cannot be moved, or not x86-64. */
 int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out);
 
 /* From now on `function` is `instead`. May be running: otherwise the caller vouches that no thread can be in it, if a
- * question to /proc says that there is but one.
- * 0; -ENOTSUP as above; -EBUSY: no stub at a distance that is safe for threads inside; or what mmap or mprotect says. */
+ * question to /proc says that there is but one. 0; -ENOTSUP as above; -EBUSY: no stub at a distance that is safe for
+ * threads inside; or what mmap or mprotect says. */
 int trib_patch_put(struct trib_patch *out, void *function, const void *instead, bool may_be_running);
 
-/* `first` is the function's first argument; `frame` suits trib_signature_capture and begins with the function's caller. */
+/* `first` is the function's first argument; `frame` suits trib_signature_capture and begins with the function's
+ * caller. */
 typedef void trib_patch_hook(void *first, void *frame);
 
-/* Whether the function, which has one argument, begins with "endbr64; push %rbp; mov %rsp,%rbp" at an address that 8 divides. */
+/* Whether the function, which has one argument, begins with "endbr64; push %rbp; mov %rsp,%rbp" at an address that 8
+ * divides. */
 bool trib_patch_hook_fits(const uint8_t *function);
 
-/* Calls `hook` at the entry of the function, which then goes on. The hook leaves no frame behind, and unwinding works as
- * before. As trib_patch_put of a function that may be running. */
+/* Calls `hook` at the entry of the function, which then goes on. The hook leaves no frame behind, and unwinding works
+ * as before. As trib_patch_put of a function that may be running. */
 int trib_patch_hook_put(struct trib_patch *out, uint8_t *function, trib_patch_hook *hook);
 
 /* Restores the function. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "imports.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -254,15 +254,12 @@ static int patch_imports(const struct trib_objects *objects, struct patching *pa
 }
 
 int trib_patch_imports(trib_patch_next *next) {
-    struct patching patching = {.loader = (uintptr_t)&_r_debug, .page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE)};
-    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    struct patching patching = {.libc = (uintptr_t)gnu_get_libc_version,
+                                .loader = (uintptr_t)&_r_debug,
+                                .page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE)};
     struct trib_objects objects;
-
-    if (!libc)
-        return -ENOTSUP;
-    patching.libc = (uintptr_t)dlsym(libc, "gnu_get_libc_version");
-    dlclose(libc);
     int code = trib_objects_collect(&objects);
+
     if (code)
         return code;
     code = patch_imports(&objects, &patching, next);

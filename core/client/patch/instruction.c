@@ -11,7 +11,8 @@ bool trib_instruction_is_landing(const uint8_t *code) {
     return memcmp(code, endbr64, sizeof endbr64) == 0;
 }
 
-/* Bytes of ModRM, SIB and displacement; *distance_at counts from `code`, 0 where nothing is relative to the instruction. */
+/* Bytes of ModRM, SIB and displacement; *distance_at counts from `code`, 0 where nothing is relative to the
+ * instruction. */
 static unsigned read_operand(const uint8_t *code, unsigned *distance_at) {
     unsigned mode = code[0] >> 6, base = code[0] & 7, length = 1;
 

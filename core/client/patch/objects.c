@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -125,12 +126,8 @@ static int which_first(struct dl_phdr_info *info, size_t size, void *arg) {
 }
 
 bool trib_loaded_early(void) {
-    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    struct order order = {.libc = libc ? (uintptr_t)dlsym(libc, "gnu_get_libc_version") : 0,
-                          .self = (uintptr_t)trib_loaded_early};
+    struct order order = {.libc = (uintptr_t)gnu_get_libc_version, .self = (uintptr_t)trib_loaded_early};
 
     dl_iterate_phdr(which_first, &order);
-    if (libc)
-        dlclose(libc);
-    return libc && order.is_early;
+    return order.is_early;
 }

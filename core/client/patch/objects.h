@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The objects that are loaded, copied out of the loader's list. The loader holds a lock while it shows its list, which
  * dlopen takes while it holds another, which dlsym takes: whoever asks for a symbol inside dl_iterate_phdr waits for a
- * dlopen that waits for him. So inside, objects are only copied, into memory reserved before; and held, one by one, while
- * what they contain is read or changed, because any of them may be closed meanwhile.
+ * dlopen that waits for him. So inside, objects are only copied, into memory reserved before; and held, one by one,
+ * while what they contain is read or changed, because any of them may be closed meanwhile.
  *
  * Thread safety: any thread, as long as each has a list of its own. Not from signal handlers. */
 #ifndef TRIB_PATCH_OBJECTS_H

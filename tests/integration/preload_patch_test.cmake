@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+include(${CMAKE_CURRENT_SOURCE_DIR}/support/preload.cmake)
+foreach(program vfork late)
+  add_executable(preload_${program} ${CMAKE_CURRENT_SOURCE_DIR}/support/preload_${program}.c)
+  target_compile_options(preload_${program} PRIVATE -D_GNU_SOURCE -O1 -Wall -Wextra -Wno-unused-result)
+  target_link_libraries(preload_${program} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+endforeach()
+set(preload_plugins "")
+foreach(number 0 1)
+  add_library(preload_late_plugin${number} MODULE ${CMAKE_CURRENT_SOURCE_DIR}/support/preload_late_plugin.c)
+  add_dependencies(${name} preload_late_plugin${number})
+  list(APPEND preload_plugins "\"$<TARGET_FILE:preload_late_plugin${number}>\"")
+endforeach()
+list(JOIN preload_plugins "," preload_plugins)
+add_dependencies(${name} preload_vfork preload_late)
+target_compile_definitions(${name} PRIVATE PRELOAD_VFORK="$<TARGET_FILE:preload_vfork>"
+  PRELOAD_LATE="$<TARGET_FILE:preload_late>" "PRELOAD_PLUGINS=${preload_plugins}")

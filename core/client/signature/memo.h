@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/assert.h"
+#include <tributary/error.h>
+
 #include "base/hash.h"
 #include "stack.h"
 
@@ -66,11 +67,15 @@ static inline bool trib_memo_verify(const struct trib_memo *memo,
     return difference == 0;
 }
 
+TRIB_C_BEGIN
+
 /* Remembers a path. distance: of its words from the frame, distance[0] = 8, that of the first return address. `used` is
  * the owner's fill mark of the arena. A full arena forgets everything first. */
 void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint64_t signature,
                       const uint32_t *distance, unsigned words);
 
 void trib_memo_clear(struct trib_memo *memo, uint32_t *used);
+
+TRIB_C_END
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "stack.h"
 
+#define TRIB_CACHE_LINE __attribute__((aligned(64)))
 #define TRIB_MEMO_WAYS        4u /* per frame address, for paths that differ further out */
 #define TRIB_MEMO_SETS        256u
 #define TRIB_MEMO_ARENA_WORDS 16384u /* 128 KiB: about 900 paths of depth 12 */
@@ -31,9 +32,10 @@ struct trib_memo_entry {
     uint64_t padding; /* 32 bytes: a set is two cache lines */
 };
 
+/* The arena comes first: its beginning shares a page with what is before the memo, which a first capture touches, too. */
 struct trib_memo {
-    struct trib_memo_entry entry[TRIB_MEMO_SETS * TRIB_MEMO_WAYS];
-    uint64_t arena[TRIB_MEMO_ARENA_WORDS];
+    TRIB_CACHE_LINE uint64_t arena[TRIB_MEMO_ARENA_WORDS];
+    TRIB_CACHE_LINE struct trib_memo_entry entry[TRIB_MEMO_SETS * TRIB_MEMO_WAYS];
 };
 
 static inline uint64_t trib_memo_key(uintptr_t frame, unsigned depth) {

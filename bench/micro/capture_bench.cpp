@@ -4,11 +4,15 @@
 // the end of a call path of 20 frames of different shapes without frame pointers. Peers run in the
 // same process on the same stack.
 #include <link.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #ifdef __x86_64__
 #include <x86intrin.h>
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -188,6 +192,51 @@ void report_time(const std::string &name, Timing timing, const char *path, const
     print(name, median(timing.ticks_per_call) * ns_per_tick, "ns", size_t{kBatches} * kBatch, note);
 }
 
+// ---- a thread's first capture ----
+
+// Threads stay until all have captured, so that none finds the record of one that ended.
+std::vector<double> first_captures_us(unsigned count) {
+    std::vector<double> took_us;
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> done{0};
+    std::atomic<bool> stop{false};
+    for (unsigned i = 0; i < count; i++) {
+        threads.emplace_back([&, i] {
+            const auto start = std::chrono::steady_clock::now();
+            ours(12);
+            took_us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+            done = i + 1;
+            while (!stop)
+                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        });
+        while (done != i + 1)
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    stop = true;
+    for (auto &thread : threads)
+        thread.join();
+    return took_us;
+}
+
+void report_first(const char *name, const char *note) {
+    constexpr unsigned kThreads = 200;
+    print(name, median(first_captures_us(kThreads)), "us", kThreads, note);
+}
+
+// In a child, so that no record of the measured threads has been used before.
+void report_first_with_mappings() {
+    const pid_t child = fork();
+    if (child != 0) {
+        waitpid(child, nullptr, 0);
+        return;
+    }
+    for (unsigned i = 0; i < 60000; i++) // neighbours differ, so that the kernel joins none
+        if (mmap(nullptr, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+            break;
+    report_first("capture_first_us_60000_mappings", "as capture_first_us in a process of 60,000 mappings");
+    _exit(0);
+}
+
 // ---- agreement ----
 
 struct Tally {
@@ -265,5 +314,7 @@ int main() {
     print("capture_agreement",
           static_cast<double>(here.equal + there.equal) / static_cast<double>(captures), "fraction",
           captures, "equal to libunwind unw_step at depth 12, random paths, two threads");
+    report_first_with_mappings();
+    report_first("capture_first_us", "median over new threads that stay, depth 12");
     return sink == 42 ? 1 : 0;
 }

@@ -16,7 +16,10 @@ static struct trib_memo_entry *victim(struct trib_memo_entry *set) {
     return oldest;
 }
 
+/* Entries go with words: a memo without words has none, and its pages stay untouched. */
 void trib_memo_clear(struct trib_memo *memo, uint32_t *used) {
+    if (*used == 0)
+        return;
     memset(memo->entry, 0, sizeof memo->entry);
     *used = 0;
 }

@@ -13,10 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/assert.h"
+#include <tributary/error.h>
+
 #include "base/hash.h"
 #include "stack.h"
 
+#define TRIB_CACHE_LINE __attribute__((aligned(64)))
 #define TRIB_MEMO_WAYS        4u /* per frame address, for paths that differ further out */
 #define TRIB_MEMO_SETS        256u
 #define TRIB_MEMO_ARENA_WORDS 16384u /* 128 KiB: about 900 paths of depth 12 */
@@ -30,9 +32,10 @@ struct trib_memo_entry {
     uint64_t padding; /* 32 bytes: a set is two cache lines */
 };
 
+/* The arena comes first: its beginning shares a page with what is before the memo, which a first capture touches, too. */
 struct trib_memo {
-    struct trib_memo_entry entry[TRIB_MEMO_SETS * TRIB_MEMO_WAYS];
-    uint64_t arena[TRIB_MEMO_ARENA_WORDS];
+    TRIB_CACHE_LINE uint64_t arena[TRIB_MEMO_ARENA_WORDS];
+    TRIB_CACHE_LINE struct trib_memo_entry entry[TRIB_MEMO_SETS * TRIB_MEMO_WAYS];
 };
 
 static inline uint64_t trib_memo_key(uintptr_t frame, unsigned depth) {
@@ -66,11 +69,15 @@ static inline bool trib_memo_verify(const struct trib_memo *memo,
     return difference == 0;
 }
 
+TRIB_C_BEGIN
+
 /* Remembers a path. distance: of its words from the frame, distance[0] = 8, that of the first return address. `used` is
  * the owner's fill mark of the arena. A full arena forgets everything first. */
 void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint64_t signature,
                       const uint32_t *distance, unsigned words);
 
 void trib_memo_clear(struct trib_memo *memo, uint32_t *used);
+
+TRIB_C_END
 
 #endif

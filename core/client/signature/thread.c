@@ -97,7 +97,7 @@ static TRIB_ATOMIC(uintptr_t) *find_place(uintptr_t control, uint32_t count, uin
 static void begin(struct trib_thread *thread, uintptr_t frame) {
     struct trib_stack stack = trib_own_stack(frame);
 
-    if (thread->arena_used && (thread->stack.low != stack.low || thread->stack.high != stack.high))
+    if (thread->stack.low != stack.low || thread->stack.high != stack.high)
         trib_memo_clear(&thread->memo, &thread->arena_used);
     thread->stack = stack;
     thread->alternate = (struct trib_stack){0, 0};

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,6 +30,8 @@ void trib_child_comes(void) {
 static void in_child(void) {
     trib_descriptors_inherited();
     trib_mappings_clear();
+    if (trib_sink_is_private()) /* its parent may end before it writes, and the daemon with it */
+        trib_sink_join();
 }
 
 TRIB_CALL int system(const char *command) {
@@ -89,27 +90,8 @@ _Static_assert(SYS_vfork == 58, "the number above");
 
 /* ---- start and end ---- */
 
-static bool exiting; /* exit() is past the destructors */
-
-/* In place of libc's _exit. exit() comes here when everything else is done, stdio's last flush included. */
-__attribute__((noreturn)) static void leave(int code) {
-    if (exiting)
-        trib_sink_stop();
-    else if (!trib_in_vfork)
-        trib_sink_settle();
-    for (;;)
-        trib_syscall(SYS_exit_group, code);
-}
-
 static void hook(void) {
-    int rc = trib_entry_patch();
-
-    if (trib_sink_is_pipeline()) {
-        trib_entry_patch_exit(leave);
-        if (rc) /* a session has too many processes to say it in each */
-            fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
-                    strerror(-rc));
-    }
+    (void)trib_entry_patch(); /* else what stdio writes goes unseen */
     pthread_atfork(trib_child_comes, NULL, in_child);
 }
 
@@ -147,9 +129,6 @@ bool trib_shim_status(struct trib_status *out) {
 }
 
 __attribute__((destructor)) static void stop(void) {
-    if (trib_sink_wanted()) /* paused: tells of nothing, but what is open closes in order */
+    if (trib_sink_wanted())
         trib_mappings_sync_all();
-    exiting = true;
-    if (!trib_entry_is_patched())
-        trib_sink_stop();
 }

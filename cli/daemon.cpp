@@ -145,17 +145,16 @@ class Signals {
 };
 
 void serve(trib_pipeline *pipeline, const DaemonOptions &options, const Signals &signals) {
-    uint64_t joined = 0;
-    time_t quiet_since = time(nullptr);
+    uint64_t joined = 0, quiet_ms = 0;
     while (!signals.came(POLL_MS) && !trib_pipeline_is_asked_to_stop(pipeline)) {
         if (!options.is_private)
             continue;
         trib_status status = {};
         trib_pipeline_status(pipeline, &status);
-        if (status.processes_live || status.processes != joined)
-            quiet_since = time(nullptr);
+        bool is_quiet = status.processes_live == 0 && status.processes == joined;
+        quiet_ms = is_quiet ? quiet_ms + POLL_MS : 0;
         joined = status.processes;
-        if (time(nullptr) - quiet_since > static_cast<time_t>(options.linger_s))
+        if (quiet_ms > options.linger_ms)
             return;
     }
 }
@@ -182,8 +181,6 @@ int daemon(const DaemonOptions &options) {
         return EXIT_OK;
     }
     trib_pipeline *pipeline = open_pipeline(options, address);
-    if (options.is_private)
-        setpriority(PRIO_PROCESS, 0, 0);
     say_ready(options.ready, 0, "");
     notify_systemd("READY=1");
     if (!options.is_private)

@@ -14,7 +14,7 @@ struct DaemonOptions {
     std::vector<std::string> set; // "key=value,..." that win over everything else
     bool is_private = false;      // ends some time after the last process
     int ready = -1;               // descriptor for "0" or "CODE sentence" once it is known
-    unsigned linger_s = 3;
+    unsigned linger_ms = 1000;
 };
 
 // Until a signal or somebody on the socket ends it. Exit status.

@@ -278,7 +278,7 @@ void add_daemon(CLI::App &app, cli::DaemonOptions &options) {
     command->add_option("--address", options.address, "The socket's path, instead of a name")->type_name("FILE");
     command->add_flag("--private", options.is_private, "End some seconds after the last process")->group("");
     command->add_option("--ready", options.ready, "Descriptor that hears when it is ready")->group("");
-    command->add_option("--linger", options.linger_s, "Seconds that a private daemon stays")->group("");
+    command->add_option("--linger", options.linger_ms, "Milliseconds that a private daemon stays")->group("");
     command->callback([&options, command] {
         if (command->get_subcommands().empty())
             (void)cli::daemon(options);

@@ -91,6 +91,10 @@ static long send_request(long socket, const struct trib_request *request) {
         message.msg_controllen = CMSG_SPACE(sizeof given);
     }
     long sent = TRIB_RAW(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
+    if (process >= 0)
+        TRIB_RAW(SYS_close, process);
+    if (sent == -EPIPE)
+        return 0; /* refused without a look at the request: the answer says why */
     return sent == (long)length ? 0 : sent < 0 ? sent : -EPROTO;
 }
 

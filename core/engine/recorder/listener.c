@@ -217,7 +217,6 @@ static int give_ring(struct trib_listener *listener, struct connection *connecti
         return -ENOMEM;
     set_up(listener, source, &ring, request);
     release_former(recorder, source);
-    count_join(recorder, request);
     connection->joined = source;
     connection->generation = source->generation;
     atomic_store_explicit(&source->state, TRIB_SOURCE_TAKEN, memory_order_release);
@@ -225,7 +224,7 @@ static int give_ring(struct trib_listener *listener, struct connection *connecti
     return 0;
 }
 
-static void send_answer(int socket, const struct trib_answer *answer, int ring, int table) {
+static bool send_answer(int socket, const struct trib_answer *answer, int ring, int table) {
     struct iovec part = {(void *)(uintptr_t)answer, sizeof *answer};
     union {
         struct cmsghdr head;
@@ -242,7 +241,7 @@ static void send_answer(int socket, const struct trib_answer *answer, int ring, 
         message.msg_control = &control;
         message.msg_controllen = sizeof control;
     }
-    (void)sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *answer;
 }
 
 static void join(struct trib_listener *listener, struct connection *connection, const struct trib_request *request,
@@ -266,7 +265,11 @@ static void join(struct trib_listener *listener, struct connection *connection, 
         answer.program = connection->joined->program;
     else if (answer.code != -EALREADY)
         atomic_fetch_add(&recorder->refused, 1);
-    send_answer(connection->fd, &answer, ring, recorder->table_fd);
+    bool has_got_it = send_answer(connection->fd, &answer, ring, recorder->table_fd);
+    if (answer.code == 0 && has_got_it)
+        count_join(recorder, request);
+    else if (answer.code == 0) /* it has given up waiting */
+        atomic_store_explicit(&connection->joined->gone, true, memory_order_release);
     if (ring >= 0)
         close(ring);
     if (process >= 0 && (answer.code || connection->joined->process != process))
@@ -294,7 +297,7 @@ static void control(struct trib_listener *listener, struct connection *connectio
         trib_recorder_pause(recorder, what == TRIB_CONTROL_PAUSE);
     else
         answer.code = -EINVAL;
-    send_answer(connection->fd, &answer, -1, -1);
+    (void)send_answer(connection->fd, &answer, -1, -1);
 }
 
 /* The process could not map its ring. */
@@ -355,7 +358,7 @@ static void refuse(struct trib_listener *listener, struct connection *connection
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC, .version = TRIB_WIRE_VERSION, .code = code};
 
     atomic_fetch_add(&listener->recorder->refused, 1);
-    send_answer(connection->fd, &answer, -1, -1);
+    (void)send_answer(connection->fd, &answer, -1, -1);
     end_connection(listener, connection);
 }
 
@@ -488,10 +491,9 @@ static int bind_path(struct trib_listener *listener, struct trib_error *error) {
         return trib_fail(error, -errno, "no socket: %s", strerror(errno));
     const struct sockaddr *where = (const struct sockaddr *)&address;
     mode_t before = umask(trib_access_has_others(&config->access) ? 0111 : 0177);
-    int rc = bind(listener->socket, where, sizeof address);
-    if (rc != 0 && errno == EADDRINUSE && is_stale(&address) && unlink(address.sun_path) == 0)
-        rc = bind(listener->socket, where, sizeof address);
-    code = rc ? -errno : 0;
+    code = bind(listener->socket, where, sizeof address) ? -errno : 0;
+    if (code == -EADDRINUSE && is_stale(&address) && unlink(address.sun_path) == 0)
+        code = bind(listener->socket, where, sizeof address) ? -errno : 0;
     umask(before);
     if (code)
         return trib_fail(error, code, "socket %s: %s", config->address,

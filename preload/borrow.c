@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <tributary/pipeline.h>
+#include <tributary/event.h>
 
 #include "raw.h"
 

@@ -66,7 +66,7 @@ static bool is_readable(const void *start, size_t length, uintptr_t *known_page)
 
 /* Also where the environment cannot be read: then no program starts. */
 static bool has_session(char *const environment[]) {
-    static const char name[] = "TRIBUTARY_SESSION=";
+    static const char session[] = "TRIBUTARY_SESSION=", options[] = "TRIBUTARY=";
     uintptr_t entry_page = UINTPTR_MAX, text_page = UINTPTR_MAX;
 
     for (; environment; environment++) {
@@ -74,7 +74,8 @@ static bool has_session(char *const environment[]) {
             return true;
         if (!*environment)
             return false;
-        if (!is_readable(*environment, sizeof name - 1, &text_page) || strncmp(*environment, name, sizeof name - 1) == 0)
+        if (!is_readable(*environment, sizeof session - 1, &text_page) ||
+            strncmp(*environment, session, sizeof session - 1) == 0 || strncmp(*environment, options, sizeof options - 1) == 0)
             return true;
     }
     return false;
@@ -110,7 +111,7 @@ static void note(const char *path, char *const environment[]) {
 
 /* A path is the program's until the kernel has read it: one that libc would answer with EFAULT is asked about by the kernel first. */
 static void note_path(const char *path, char *const environment[]) {
-    if (trib_sink_is_session() && trib_may_ask() && is_runnable(path) && strnlen(path, PATH_BYTES_MAX) < PATH_BYTES_MAX)
+    if (trib_sink_wanted() && trib_may_ask() && is_runnable(path) && strnlen(path, PATH_BYTES_MAX) < PATH_BYTES_MAX)
         note(path, environment);
 }
 
@@ -138,7 +139,7 @@ static void note_by_name(const char *name, char *const environment[]) {
     char path[PATH_BYTES_MAX];
     const char *end;
 
-    if (!trib_sink_is_session() || !trib_may_ask())
+    if (!trib_sink_wanted() || !trib_may_ask())
         return;
     if (strchr(name, '/')) {
         note_path(name, environment);

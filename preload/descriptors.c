@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include <tributary/event.h>
-#include <tributary/pipeline.h>
 
 #include "base/kinds.h"
 #include "devices.h"
@@ -68,8 +67,6 @@ static void note_highest(int fd) {
 static uint32_t ask(int fd, uint32_t known, uint64_t *file) {
     struct stat stat;
 
-    if (trib_sink_is_own_thread())
-        return OTHER; /* is_own_code does not know, with another interposer in between */
     if (trib_raw_fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))
         return OTHER;
     enum trib_device device = trib_device_of(fd, stat.st_dev);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <tributary/pipeline.h>
+#include <tributary/event.h>
 
 #include "borrow.h"
 #include "quiet.h"

@@ -94,7 +94,7 @@ TEST_CASE("adapters, the tool and benchmarks see no insides") {
           "cluster/cluster.h", "rivals/fios_select.h", "rivals/rivals.h",
           "base/options.h", "pipeline_options.h"}},
         {"rocksdb-env", {}},
-        {"preload", {"base/kinds.h", "patch/code.h", "patch/imports.h", "patch/objects.h"}},
+        {"preload", {"base/kinds.h", "base/raw.h", "patch/code.h", "patch/imports.h", "patch/objects.h"}},
         {"mysql-buffer-hook", {"patch/code.h", "patch/objects.h"}},
         {"jni", {"patch/objects.h"}},
     };

@@ -204,7 +204,8 @@ std::vector<double> first_captures_us(unsigned count) {
         threads.emplace_back([&, i] {
             const auto start = std::chrono::steady_clock::now();
             ours(12);
-            took_us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+            const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+            took_us.push_back(took.count());
             done = i + 1;
             while (!stop)
                 std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -123,6 +123,41 @@ TEST_CASE("a plugin that replaces another at the same address is noticed") {
     }
 }
 
+namespace {
+uint8_t first_of_build_id(uint64_t signature) {
+    struct trib_frame frame;
+    struct trib_module module;
+    REQUIRE(trib_signature_frames(signature, &frame, 1) >= 1);
+    REQUIRE(trib_signature_module(frame.module, &module) == 0);
+    return module.build_id[0];
+}
+
+// From one call site, so that words on the stack do not tell the plugins apart.
+std::vector<uint64_t> through_both(bool is_told) {
+    std::vector<uint64_t> signatures;
+    for (volatile int turn = 0; turn < 2; turn = turn + 1) {
+        const Plugin plugin(turn == 0 ? SIGNATURE_PLUGIN_ONE : SIGNATURE_PLUGIN_TWO);
+        if (is_told)
+            trib_signature_modules_changed();
+        for (volatile int i = 0; i < 3000; i = i + 1)
+            signatures.push_back(through(plugin.call));
+    }
+    return signatures;
+}
+} // namespace
+
+TEST_CASE("a memo outlives its plugin by no more than 1024 hits, and by none if somebody tells") {
+    std::vector<uint64_t> signatures = through_both(false);
+    CHECK(first_of_build_id(signatures[2999]) == 0x11);
+    CHECK(first_of_build_id(signatures[3000 + 1024]) == 0x22);
+    CHECK(first_of_build_id(signatures[5999]) == 0x22);
+    for (int round = 0; round < 3; round++) {
+        signatures = through_both(true);
+        CHECK(first_of_build_id(signatures[0]) == 0x11);
+        CHECK(first_of_build_id(signatures[3000]) == 0x22);
+    }
+}
+
 TEST_CASE("a forked child captures as its parent does") {
     pid_t child = -1;
     uint64_t signature[2] = {0, 0};

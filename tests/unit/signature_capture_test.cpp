@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "signature/thread.h"
+
 #include "support/catch.hpp"
 #include "support/signature_oracle.hpp"
 #include "support/signature_paths.h"
@@ -232,6 +234,22 @@ TEST_CASE("a handler that jumps out of a capture does not disable the memo") {
     for (int i = 0; i < 2; i++)
         along("aba");
     CHECK(statistics().memo_hits > start.memo_hits);
+}
+
+TEST_CASE("a capture in the middle of another one of its thread has no part in the memo") {
+    uint64_t signature[2];
+    for (volatile int turn = 0; turn < 2; turn = turn + 1) { // one call site
+        along("abc");
+        const auto before = statistics();
+        const auto outer = reinterpret_cast<uintptr_t>(TRIB_FRAME_HERE());
+        trib_thread_current->busy = turn == 1 ? outer : 0; // as a signal handler finds it
+        signature[turn] = along("abcabc").signature;
+        const auto after = statistics();
+        CHECK(trib_thread_current->busy == (turn == 1 ? outer : 0));
+        CHECK(after.memo_hits + after.memo_misses - before.memo_hits - before.memo_misses == (turn == 1 ? 0 : 1));
+        trib_thread_current->busy = 0;
+    }
+    CHECK(signature[0] == signature[1]);
 }
 
 TEST_CASE("symbolise names a known function and refuses another build") {

@@ -97,7 +97,8 @@ void trib_image_name(struct trib_module *module, const char *path, uintptr_t at,
     size_t length = strnlen(path, sizeof module->path - 1);
     memset(module, 0, sizeof *module);
     memcpy(module->path, path, length);
-    memcpy(module->build_id, (const void *)at, bytes);
+    if (bytes)
+        memcpy(module->build_id, (const void *)at, bytes);
     module->build_id_bytes = (uint8_t)bytes;
     module->build_id_hash = bytes ? trib_hash(module->build_id, bytes) : trib_image_name_hash(module->path);
 }

@@ -293,7 +293,7 @@ TEST_CASE("a growing file can be followed byte by byte") {
     trib_trace_reader_close(reader);
 }
 
-TEST_CASE("a reader sees what the writer flushed, and that the file was started over") {
+TEST_CASE("a reader sees what the writer flushed, and what becomes of the file") {
     ScratchFolder folder;
     const auto path = folder.file("t");
     trib_trace_writer *writer = nullptr;
@@ -315,9 +315,17 @@ TEST_CASE("a reader sees what the writer flushed, and that the file was started 
         collect(reader, contents);
         REQUIRE(contents.end_result == 0);
     }
-    SECTION("started over") {
+    SECTION("another recording at its name") { // the one that is read has moved to NAME.1
         REQUIRE(trib_trace_writer_close(writer) == 0);
         REQUIRE(trib_trace_writer_open(&writer, path.c_str(), nullptr) == 0);
+        REQUIRE(trib_trace_write_note(writer, "two") == 0);
+        REQUIRE(trib_trace_writer_close(writer) == 0);
+        collect(reader, contents);
+        REQUIRE(contents.end_result == 0);
+        REQUIRE(contents.texts == std::vector<std::string>{"one"});
+    }
+    SECTION("truncated by somebody") {
+        REQUIRE(truncate(path.c_str(), 40) == 0);
         collect(reader, contents);
         REQUIRE(contents.end_result == -EBADMSG);
         REQUIRE(mentions(contents.error, "shrunk"));

@@ -30,8 +30,15 @@ enum trib_trace_block_type { TRIB_TRACE_BLOCK_ITEMS = 1, TRIB_TRACE_BLOCK_END = 
  * below, they may not. */
 #define TRIB_TRACE_OPTIONAL_ITEMS 16u
 
-/* Bodies of the two optional items that this version knows: which file of which recording this is (u64 recording, u64
- * number), and why recording stopped (u8 enum trib_trace_stop, text). */
+/* The two optional items that this version knows; a reader keeps them to itself. Which file of which recording this is: u64
+ * recording, u64 number. Why recording stopped: u8 enum trib_trace_stop, text. */
+enum trib_trace_hidden_item { TRIB_TRACE_SEGMENT = 16, TRIB_TRACE_STOP = 17 };
+enum trib_trace_stop {
+    TRIB_TRACE_STOP_SIZE = 1,   /* max_bytes, and no earlier file may be kept */
+    TRIB_TRACE_STOP_FLOOR = 2,  /* floor_bytes */
+    TRIB_TRACE_STOP_WRITE = 3,  /* the file system refused */
+    TRIB_TRACE_STOP_ROTATE = 4, /* the next file could not be begun */
+};
 #define TRIB_TRACE_SEGMENT_BYTES 16u
 #define TRIB_TRACE_REASON_BYTES  256u /* with its NUL; of a stop that we write */
 

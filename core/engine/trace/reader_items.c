@@ -97,7 +97,7 @@ static bool get_stop(struct trib_trace_reader *reader, struct body *body) {
 
 static bool get_body(struct trib_trace_reader *reader, struct body *body,
                      struct trib_trace_item *item) {
-    switch (item->kind) {
+    switch ((unsigned)item->kind) {
     case TRIB_TRACE_NAME:
         item->text = reader->text;
         return body_u64(body, &item->id) && body_text(body, reader->text, sizeof reader->text);

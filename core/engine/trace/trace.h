@@ -28,17 +28,8 @@ enum trib_trace_item_kind {
     TRIB_TRACE_SIGNATURE = 4, /* frames of a signature */
     TRIB_TRACE_GAP = 5,       /* events that the recorder dropped here */
     TRIB_TRACE_NOTE = 6,      /* free text: command, host, options */
-    /* Never given out by trib_trace_next: */
-    TRIB_TRACE_SEGMENT = 16, /* which file of which recording this is */
-    TRIB_TRACE_STOP = 17,    /* why recording stopped: the last item */
 };
 
-enum trib_trace_stop {
-    TRIB_TRACE_STOP_SIZE = 1,   /* max_bytes, and no earlier file may be kept */
-    TRIB_TRACE_STOP_FLOOR = 2,  /* floor_bytes */
-    TRIB_TRACE_STOP_WRITE = 3,  /* the file system refused */
-    TRIB_TRACE_STOP_ROTATE = 4, /* the next file could not be begun */
-};
 
 struct trib_trace_item {
     enum trib_trace_item_kind kind;

@@ -333,3 +333,24 @@ TEST_CASE("a reader sees what the writer flushed, and what becomes of the file")
     }
     trib_trace_reader_close(reader);
 }
+
+TEST_CASE("an end block that counts anything else than the trace holds is refused, checksums or not") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    const std::string whole = small_trace(path);
+    const size_t end = whole.size() - TRIB_TRACE_BLOCK_HEADER_BYTES - TRIB_TRACE_END_BYTES;
+    for (const unsigned field : {0u, 1u, 2u, 3u}) { // items, events, bytes written, blocks
+        std::string bytes = whole;
+        auto *header = reinterpret_cast<uint8_t *>(&bytes[end]), *totals = header + TRIB_TRACE_BLOCK_HEADER_BYTES;
+        trib_trace_block block{};
+        REQUIRE(trib_trace_block_unpack(&block, header) == nullptr);
+        trib_store64(totals + 8 * field, trib_load64(totals + 8 * field) + 1);
+        block.payload_hash = trib_hash(totals, TRIB_TRACE_END_BYTES);
+        trib_trace_block_pack(header, &block);
+        write_bytes(path, bytes);
+        const auto contents = read_trace(path);
+        CAPTURE(field);
+        REQUIRE(contents.end_result == -EBADMSG);
+        REQUIRE(mentions(contents.error, "counts other items"));
+    }
+}

@@ -548,3 +548,17 @@ TEST_CASE("a trace that somebody moved away goes on where it should be") {
     REQUIRE(files_missing(path) == 1);
     REQUIRE_FALSE(is_there(path + ".1"));
 }
+
+TEST_CASE("files of another recording are never joined, whatever their numbers") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    write_note_trace(path, "another recording's first file");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
+    fill_files(writer, path, 3); // the other one is .2 now, this one's first file .1
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+    REQUIRE(read_trace(path).texts.empty());
+    REQUIRE(read_trace(path + ".2").texts.size() == 1);
+    REQUIRE(unlink((path + ".1").c_str()) == 0);
+    REQUIRE(files_missing(path) == 1);
+    REQUIRE(read_trace(path).texts.empty());
+}

@@ -40,6 +40,7 @@ struct trib_live;
 struct trib_pipeline_settings {
     char policy[TRIB_OPTION_TEXT_MAX], drive[TRIB_OPTION_TEXT_MAX];
     char state[TRIB_OPTION_TEXT_MAX], trace[TRIB_OPTION_TEXT_MAX];
+    struct trib_trace_limits trace_limits;
     char session[TRIB_OPTION_TEXT_MAX], allow[TRIB_OPTION_TEXT_MAX];
     uint32_t streams, salt, pages, attributes, runs, process_ring, session_socket, window_blocks;
     int allocation; /* enum trib_volume_allocation */

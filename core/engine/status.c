@@ -39,6 +39,7 @@ static const struct field fields[] = {
     FIELD(streams_used, U32, false, "Streams that have got writes"),
     FIELD(trace_bytes, U64, true, "Bytes of the trace"),
     FIELD(trace_errors, U64, true, "Failures to write the trace"),
+    FIELD(trace_stopped, TEXT, false, "Why nothing more is recorded"),
     FIELD(drive_errors, U64, true, "Writes that the drive refused"),
     FIELD(host_pages, U64, true, "Pages written to the drive"),
     FIELD(gc_pages, U64, true, "Pages that garbage collection copied"),

@@ -7,12 +7,12 @@
  * and an end are asked of us then. What opens is then used: the bytes after the changes are writes,
  * deaths and look-ups. A file that is refused must be unchanged; runs that were opened must not
  * overlap and must add up. */
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -144,13 +144,18 @@ static void survey(struct world *world) {
         (void)trib_state_attribute(world->state, ref);
 }
 
+static void remove_scratch(void) {
+    unlink(path);
+}
+
 static void make_valid(void) {
     struct trib_state_geometry geometry;
     struct world world = {NULL, NULL};
 
-    scratch = memfd_create("state_fuzz", MFD_CLOEXEC);
-    require(scratch >= 0, "memfd_create");
-    snprintf(path, sizeof path, "/proc/self/fd/%d", scratch);
+    snprintf(path, sizeof path, "%s/state-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    scratch = mkostemp(path, O_CLOEXEC);
+    require(scratch >= 0, "mkostemp");
+    atexit(remove_scratch);
     trib_state_geometry_fill(&geometry, ATTRIBUTES, RUNS);
     valid_bytes = geometry.total_bytes;
     require(valid_bytes <= sizeof valid, "valid file too large");
@@ -166,15 +171,13 @@ static void make_valid(void) {
     require(pread(scratch, valid, valid_bytes, 0) == (ssize_t)valid_bytes, "read");
 }
 
-/* Applies the input's changes; the lock stays whole, as a scribbled lock may hang by right. */
+/* Applies the input's changes. */
 static void change(struct input *in, uint8_t *bytes) {
     unsigned count = in->size ? in->data[0] % 32u : 0;
 
     for (in->size ? (in->data++, in->size--) : 0; count > 0 && in->size >= 10; count--) {
         size_t offset = (size_t)(in->data[0] | in->data[1] << 8) % (valid_bytes - 7);
-        if (offset + 8 <= offsetof(struct trib_state_header, lock) ||
-            offset >= offsetof(struct trib_state_header, clock_bytes))
-            memcpy(bytes + offset, in->data + 2, 8);
+        memcpy(bytes + offset, in->data + 2, 8);
         in->data += 10;
         in->size -= 10;
     }

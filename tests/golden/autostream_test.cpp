@@ -133,10 +133,12 @@ TEST_CASE("autostream-sfr: 32 threads are followed, the one unused for longest i
     REQUIRE(goes_on(0));
     start(31); // forgets 99
     start(32); // forgets 1
-    State fresh;
-    sfr.place_block(40 * CHUNK, 0, 1, by(40)); // forgets 2
-    REQUIRE(sfr.place_block(90 * CHUNK, 0, 1, by(40)) == 0);
-    REQUIRE(goes_on(3));
+    REQUIRE(goes_on(2));
+    REQUIRE_FALSE(goes_on(1)); // begins anew, and forgets 3
+    REQUIRE_FALSE(goes_on(3)); // ... 4
+    REQUIRE(goes_on(5));
+    REQUIRE_FALSE(goes_on(4)); // ... 6
+    REQUIRE(goes_on(32));
 }
 
 TEST_CASE("autostream-mq: a chunk rises to the queue of log2 of its requests") {

@@ -227,6 +227,18 @@ TEST_CASE("a physical stream that lost its members is given to the farthest afte
     REQUIRE(host.where(4) == Streams{1, 1, 1, 2});
 }
 
+TEST_CASE("a physical stream that was empty for one period only stays where it was") {
+    State state;
+    Policy vstream("vstream", state, 2, "superpage=1,decay=1");
+    Host host(vstream);
+    host.live_all({50, 50, 50}); // first map: two in S1, one in S2
+    vstream.tick(13 * MIB);
+    REQUIRE(host.where(3) == Streams{1, 1, 1}); // both means are 50: the lower number
+    host.live(2, 270, 200);                     // mean of 50 and 200: 125
+    vstream.tick(26 * MIB);                     // S1's mean is 75; S2, empty once, is still at 50 and not at the farthest, 125
+    REQUIRE(host.where(3) == Streams{2, 2, 1});
+}
+
 TEST_CASE("who names the virtual stream is an option; unnamed data go to the default stream") {
     auto name = [](const char *text, trib_context who, uint16_t vstream) {
         State state;

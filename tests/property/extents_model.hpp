@@ -92,7 +92,7 @@ class Model {
             run.stream != w.stream)
             return false;
         uint64_t stored = (uint64_t)run.birth / 64 * 64; // births are kept in units of 64 bytes
-        if (!append && w.clock > stored + TRIB_EXTENTS_MERGE_BYTES)
+        if (!append && w.clock > stored + 1048576 /* a mebibyte of writes, docs/decisions/0004-state-file.md */)
             return false;
         run.birth =
             (run.birth * run.length + (long double)w.clock * w.length) / (run.length + w.length);

@@ -84,11 +84,13 @@ TEST_CASE("more files and contexts than the dictionaries hold round-trip") {
 TEST_CASE("the same events give the same bytes") {
     ScratchFolder folder;
     std::string bytes[2];
+    trib_trace_limits limits = TRIB_TRACE_LIMITS_DEFAULT;
+    limits.recording = 7;
     for (auto &copy : bytes) {
         const auto path = folder.file("t");
         FileEvents source(11);
         trib_trace_writer *writer = nullptr;
-        REQUIRE(trib_trace_writer_open(&writer, path.c_str(), nullptr) == 0);
+        REQUIRE(trib_trace_writer_open_within(&writer, path.c_str(), &limits, nullptr) == 0);
         for (const auto &event : source.take(30000))
             REQUIRE(trib_trace_write(writer, &event) == 0);
         REQUIRE(trib_trace_writer_close(writer) == 0);

@@ -3,6 +3,8 @@
 // with defaults. The offsets are those of docs/formats/state.md.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -15,7 +17,7 @@ namespace state_file {
 
 constexpr size_t kVersionOffset = 8, kByteOrderOffset = 16, kAttributesOffset = 32,
                  kChecksumOffset = 88;
-constexpr size_t kLockOffset = 128, kClockOffset = 192, kRowsUsedOffset = 280, kRowsOffset = 4096;
+constexpr size_t kRetiredOffset = 20, kLockOffset = 128, kClockOffset = 192, kRowsUsedOffset = 280, kRowsOffset = 4096;
 
 using trib_test::Folder;
 
@@ -25,6 +27,7 @@ inline std::string read_all(const std::string &path) {
 
 inline void write_all(const std::string &path, const std::string &bytes) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+    ::chmod(path.c_str(), 0600); // whatever the umask: a file that others may write is refused
 }
 
 inline int open(trib_state **out, const std::string &path, trib_error *error = nullptr,

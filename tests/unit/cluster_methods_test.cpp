@@ -255,3 +255,10 @@ TEST_CASE("ten thousand values are no trouble") {
     for (const auto &method : METHODS)
         check_rules(run(method.call, values, 64), values, 64);
 }
+
+TEST_CASE("Lloyd begins from the middle of each part of the distinct values, which decides where it ends") {
+    // Seeds 10 and 100 of 1 2 | 10 | 11 99 100 ...: the middles of the two halves of eight values are the third and the seventh.
+    const std::vector<double> values{0, 1, 2, 50, 51, 52, 100, 101};
+    // Middles 2 (index 2) and 100 (index 6): cut at 51; means 20.8, 84.3 -> cut 52.6: {0 1 2 50 51 52}{100 101} is stable.
+    REQUIRE(run(trib_cluster_lloyd, values, 2).labels == std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 1, 1});
+}

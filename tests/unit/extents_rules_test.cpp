@@ -456,3 +456,14 @@ TEST_CASE("live data older than the mean push the estimate up, younger ones neve
     x.kill(9 * M, 8, 0, TRIB_LENGTH_TO_END);
     REQUIRE(trib_estimate_effective(&x.row(x.a), 100 * M) == Approx(3.0 * M));
 }
+
+TEST_CASE("an overwritten run grows up to a mebibyte of writes after its birth, and not a unit longer") {
+    for (const uint64_t late : {uint64_t(0), uint64_t(64)}) {
+        Extents x;
+        x.write(0, x.a, 0, 0, 64 * K);
+        const uint64_t born = 100 * M;
+        x.write(born, x.a, 0, 0, 4 * K);
+        x.write(born + M + late, x.a, 0, 4 * K, 4 * K);
+        REQUIRE(x.stats().runs == (late ? 3 : 2));
+    }
+}

@@ -256,3 +256,74 @@ TEST_CASE("a dump that cannot be written says so") {
     CHECK(trib_flash_dump(d.get(), full) == -EIO);
     fclose(full);
 }
+
+namespace {
+
+struct FirstReclaimed {
+    int stream = -1;
+    uint64_t opened_age = 0, closed_age = 0;
+};
+
+void note_first(void *arg, uint16_t stream, bool, uint64_t opened_age, uint64_t closed_age) {
+    auto *first = static_cast<FirstReclaimed *>(arg);
+    if (first->stream < 0)
+        *first = {stream, opened_age, closed_age};
+}
+
+} // namespace
+
+TEST_CASE("cost-benefit counts a superblock's age from when it was closed") {
+    FirstReclaimed first;
+    auto c = config(64, 0.30, 4);
+    c.streams = 2;
+    c.victim = TRIB_VICTIM_COST_BENEFIT;
+    c.reclaimed = note_first;
+    c.gc_arg = &first;
+    auto d = flash::open(c);
+    flash::write(d, 0, 1, 1); // stream 1 opens first
+    flash::write(d, 4, 4, 2); // stream 2 fills a superblock
+    flash::write(d, 8, 56, 0);
+    flash::write(d, 1, 3, 1); // ... and only now stream 1 does
+    for (uint64_t lba : {0, 4, 1, 5, 2, 6})
+        flash::write(d, lba, 1, 0); // one valid page in either
+    for (uint64_t i = 0; first.stream < 0 && i < 200; i++)
+        flash::write(d, 8 + i * 4 % 56, 1, 0);
+    REQUIRE(first.stream == 2);
+    REQUIRE(first.opened_age > first.closed_age);
+}
+
+TEST_CASE("chance that finds nothing gives way to greed after sixteen full superblocks") {
+    auto c = config(1000 * 16, 0.01, 16);
+    c.victim = TRIB_VICTIM_D_CHOICES;
+    c.victim_choices = 1;
+    auto d = flash::open(c);
+    for (uint64_t lba = 0; lba < c.logical_pages; lba++)
+        flash::write(d, lba, 1, 0);
+    for (uint64_t i = 0; i < 8000; i++) // only these sixteen pages' superblocks ever hold anything dead
+        flash::write(d, i % 16, 1, 0);
+    auto s = flash::stats(d);
+    CHECK(s.gc_pages > 0);
+    CHECK(s.gc_pages <= 17 * (s.host_pages - c.logical_pages));
+    require_sound(d);
+}
+
+TEST_CASE("pages copied together count as pages copied one by one") {
+    auto c = config(64 * 256, 0.02, 64); // too few spare superblocks for all streams and their twins
+    c.streams = 8;
+    c.gc = TRIB_GC_TWIN;
+    uint64_t misplaced[2];
+    for (const bool one_by_one : {false, true}) {
+        c.latency = {};
+        if (one_by_one) { // the latency model moves page by page
+            c.latency.channels = c.latency.dies_per_channel = c.latency.pages_per_program = c.latency.queue_depth = 1;
+            c.latency.read_us = c.latency.program_us = c.latency.erase_us = c.latency.channel_mb_per_s = 1;
+        }
+        auto d = flash::open(c);
+        flash::Random random(2);
+        for (uint64_t i = 0; i < 2 * c.logical_pages; i++)
+            flash::write(d, i < c.logical_pages ? i : random.below(c.logical_pages), 1, uint16_t(random.below(9)));
+        misplaced[one_by_one] = flash::stats(d).misplaced_pages;
+    }
+    CHECK(misplaced[0] > 100);
+    CHECK(double(misplaced[0]) == Approx(double(misplaced[1])).epsilon(0.1)); // which of the open ones they share may differ
+}

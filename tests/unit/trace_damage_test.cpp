@@ -293,7 +293,7 @@ TEST_CASE("a growing file can be followed byte by byte") {
     trib_trace_reader_close(reader);
 }
 
-TEST_CASE("a reader sees what the writer flushed, and that the file was started over") {
+TEST_CASE("a reader sees what the writer flushed, and what becomes of the file") {
     ScratchFolder folder;
     const auto path = folder.file("t");
     trib_trace_writer *writer = nullptr;
@@ -315,13 +315,42 @@ TEST_CASE("a reader sees what the writer flushed, and that the file was started 
         collect(reader, contents);
         REQUIRE(contents.end_result == 0);
     }
-    SECTION("started over") {
+    SECTION("another recording at its name") { // the one that is read has moved to NAME.1
         REQUIRE(trib_trace_writer_close(writer) == 0);
         REQUIRE(trib_trace_writer_open(&writer, path.c_str(), nullptr) == 0);
+        REQUIRE(trib_trace_write_note(writer, "two") == 0);
+        REQUIRE(trib_trace_writer_close(writer) == 0);
+        collect(reader, contents);
+        REQUIRE(contents.end_result == 0);
+        REQUIRE(contents.texts == std::vector<std::string>{"one"});
+    }
+    SECTION("truncated by somebody") {
+        REQUIRE(truncate(path.c_str(), 40) == 0);
         collect(reader, contents);
         REQUIRE(contents.end_result == -EBADMSG);
         REQUIRE(mentions(contents.error, "shrunk"));
         REQUIRE(trib_trace_writer_close(writer) == 0);
     }
     trib_trace_reader_close(reader);
+}
+
+TEST_CASE("an end block that counts anything else than the trace holds is refused, checksums or not") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    const std::string whole = small_trace(path);
+    const size_t end = whole.size() - TRIB_TRACE_BLOCK_HEADER_BYTES - TRIB_TRACE_END_BYTES;
+    for (const unsigned field : {0u, 1u, 2u, 3u}) { // items, events, bytes written, blocks
+        std::string bytes = whole;
+        auto *header = reinterpret_cast<uint8_t *>(&bytes[end]), *totals = header + TRIB_TRACE_BLOCK_HEADER_BYTES;
+        trib_trace_block block{};
+        REQUIRE(trib_trace_block_unpack(&block, header) == nullptr);
+        trib_store64(totals + 8 * field, trib_load64(totals + 8 * field) + 1);
+        block.payload_hash = trib_hash(totals, TRIB_TRACE_END_BYTES);
+        trib_trace_block_pack(header, &block);
+        write_bytes(path, bytes);
+        const auto contents = read_trace(path);
+        CAPTURE(field);
+        REQUIRE(contents.end_result == -EBADMSG);
+        REQUIRE(mentions(contents.error, "counts other items"));
+    }
 }

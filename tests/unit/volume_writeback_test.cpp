@@ -387,3 +387,36 @@ TEST_CASE("a volume needs blocks") {
     }
     trib_volume_close(nullptr);
 }
+
+TEST_CASE("a range sync that begins behind the tail leaves it dirty") {
+    Volume v(100);
+    v.write(7, 8 * PAGE, PAGE); // a file with a hole, whose tail is not at its end
+    v.write(7, PAGE, 10);
+    v.take();
+    v.sync(7, TRIB_CAUSE_RANGE_SYNC, 2 * PAGE, 7 * PAGE);
+    REQUIRE(v.take().empty());
+    v.sync(7, TRIB_CAUSE_RANGE_SYNC, PAGE, 1);
+    REQUIRE(v.take().size() == 1);
+}
+
+TEST_CASE("a page counts as written again only if its partly filled self was still there") {
+    Volume v(100);
+    v.write(1, 0, PAGE + 100);
+    v.sync(1);
+    v.write(1, PAGE + 100, 100);
+    v.sync(1);
+    REQUIRE(v.stats().tail_rewrites == 1);
+    REQUIRE(v.kill(1, PAGE, PAGE) == 0); // the partial page is gone
+    v.write(1, PAGE, 100);
+    v.sync(1);
+    REQUIRE(v.stats().tail_rewrites == 1);
+}
+
+TEST_CASE("a range sync gives no window back") {
+    Volume v(100, 8);
+    v.write(1, 0, PAGE);
+    v.sync(1, TRIB_CAUSE_RANGE_SYNC, 0, PAGE);
+    v.write(2, 0, PAGE);
+    v.write(1, PAGE, PAGE);
+    REQUIRE(v.at(1, 1) == v.at(1, 0) + 1);
+}

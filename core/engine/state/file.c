@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State files: created whole or not at all, verified by reading before anything is mapped, shared
- * by a lock on the open file. Each user keeps a shared lock while it has the file mapped; whoever
- * gets an exclusive one is alone and may repair. Locks of open file descriptions (OFD) rather than
- * flock: turning exclusive into shared is atomic. */
+/* State files: created whole or not at all, verified by reading before anything is mapped, used by one process at a time: it
+ * holds an exclusive lock while it has the file open. */
 #include "state/region.h"
 
 #include <errno.h>
@@ -11,46 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/options.h"
-
-#define WAIT_STEP_NS 10000000L /* 10 ms */
-#define WAIT_STEPS   500       /* 5 s: far more than verifying the largest table takes */
-
-/* ---- sharing ---- */
-
-static int set_lock(int fd, short type) {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
-}
-
-/* Exclusive if we are alone, else shared. While another user verifies the file, wait. */
-static int lock_file(int fd, bool *alone) {
-    struct timespec step = {.tv_nsec = WAIT_STEP_NS};
-    int rc = -EAGAIN;
-
-    for (int i = 0; i < WAIT_STEPS; i++) {
-        rc = set_lock(fd, F_WRLCK);
-        if (rc == 0) {
-            *alone = true;
-            return 0;
-        }
-        if (rc == -EAGAIN || rc == -EACCES)
-            rc = set_lock(fd, F_RDLCK);
-        if (rc == 0) {
-            *alone = false;
-            return 0;
-        }
-        if (rc != -EAGAIN && rc != -EACCES)
-            return rc;
-        nanosleep(&step, NULL);
-    }
-    return -EBUSY;
-}
 
 /* ---- creating ---- */
 
@@ -130,6 +94,9 @@ static int read_geometry(int fd, struct trib_state_geometry *geometry, struct tr
         return trib_fail(error, -errno, "%s", strerror(errno));
     if (!S_ISREG(status.st_mode))
         return trib_fail(error, -EINVAL, "not a regular file");
+    /* Whoever may write it may cut it off under our feet. */
+    if (status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)))
+        return trib_fail(error, -EPERM, "others may write it; it must belong to this user: chown it, and chmod it to 600");
     memset(geometry, 0, sizeof *geometry);
     ssize_t got = pread(fd, geometry, sizeof *geometry, 0);
     if (got < 0)
@@ -149,47 +116,37 @@ static int allocate_holes(int fd, uint64_t bytes) {
     return errno == ENOSPC || errno == EDQUOT ? -errno : 0;
 }
 
-static int map_verified(struct trib_state *state, int fd, bool alone,
-                        const struct trib_state_geometry *geometry) {
-    int rc = alone ? allocate_holes(fd, geometry->total_bytes) : 0;
+static int map_verified(struct trib_state *state, int fd, const struct trib_state_geometry *geometry) {
+    int rc = allocate_holes(fd, geometry->total_bytes);
     if (rc)
         return rc;
     void *region = mmap(NULL, geometry->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (region == MAP_FAILED)
         return -errno;
     trib_state_bind(state, region, geometry);
-    if (alone) {
-        trib_state_prepare(state);
-        rc = set_lock(fd, F_RDLCK);
-    }
-    if (rc)
-        munmap(region, geometry->total_bytes);
-    else
-        state->fd = fd;
-    return rc;
+    trib_state_prepare(state);
+    state->fd = fd;
+    return 0;
 }
 
 static int adopt(struct trib_state *state, int fd, struct trib_error *error) {
     struct trib_state_geometry geometry;
-    bool alone = false;
-    int rc = read_geometry(fd, &geometry, error);
 
-    if (rc)
-        return rc;
-    rc = lock_file(fd, &alone);
-    if (rc)
-        return trib_fail(error, rc, "cannot lock: %s", strerror(-rc));
-    if (alone) /* rows of a file in use change under our eyes; its first user verified them */
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return trib_fail(error, errno == EWOULDBLOCK ? -EBUSY : -errno, "%s",
+                         errno == EWOULDBLOCK ? "another process uses it; end that one, or name another file" : strerror(errno));
+    int rc = read_geometry(fd, &geometry, error);
+    if (rc == 0)
         rc = trib_state_verify(fd, &geometry, error);
     if (rc)
         return rc;
-    rc = map_verified(state, fd, alone, &geometry);
+    rc = map_verified(state, fd, &geometry);
     return rc ? trib_fail(error, rc, "cannot map: %s", strerror(-rc)) : 0;
 }
 
 int trib_state_file_open(struct trib_state *state, const struct trib_state_config *config,
                          struct trib_error *error) {
-    const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* a FIFO must not hang us */
+    const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* a FIFO must not hang us */
     struct trib_error reason = {""};
     int fd = open(config->path, flags);
 
@@ -201,7 +158,8 @@ int trib_state_file_open(struct trib_state *state, const struct trib_state_confi
     }
     if (fd < 0) {
         int rc = -errno;
-        return trib_fail(error, rc, "state file %s: %s", config->path, strerror(-rc));
+        return trib_fail(error, rc, "state file %s: %s", config->path,
+                         rc == -ELOOP ? "is a symbolic link; name the file itself" : strerror(-rc));
     }
     int rc = adopt(state, fd, &reason);
     if (rc) {

@@ -28,7 +28,7 @@ void trib_state_geometry_fill(struct trib_state_geometry *geometry, uint32_t att
     geometry->version = TRIB_STATE_VERSION;
     geometry->header_bytes = TRIB_STATE_HEADER_BYTES;
     geometry->byte_order = TRIB_STATE_BYTE_ORDER;
-    geometry->lock_bytes = sizeof(pthread_mutex_t);
+    geometry->retired = TRIB_STATE_RETIRED;
     geometry->row_bytes = sizeof(struct trib_attribute);
     geometry->slot_bytes = TRIB_STATE_SLOT_BYTES;
     geometry->attributes = attributes;
@@ -84,9 +84,6 @@ int trib_state_geometry_check(const struct trib_state_geometry *geometry, uint64
     if (geometry->checksum != trib_hash(geometry, offsetof(struct trib_state_geometry, checksum)))
         return trib_fail(error, -EBADMSG, "offset %zu: checksum of the header does not match",
                          offsetof(struct trib_state_geometry, checksum));
-    if (geometry->lock_bytes != sizeof(pthread_mutex_t))
-        return trib_fail(error, -EPROTO, "offset %zu: written by programs of another ABI",
-                         offsetof(struct trib_state_geometry, lock_bytes));
     if (geometry->attributes < 1 || geometry->attributes > TRIB_STATE_ATTRIBUTES_MAX)
         return trib_fail(error, -EBADMSG,
                          "offset %zu: %" PRIu32 " attributes, 1 to %u are possible",

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,22 +13,8 @@
 
 #define HUGE_AFTER_BYTES (4u << 20)
 
-static void init_lock(pthread_mutex_t *lock) {
-    pthread_mutexattr_t attributes;
-
-    memset(lock, 0, sizeof *lock);
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    int rc = pthread_mutex_init(lock, &attributes);
-    assert(rc == 0);
-    pthread_mutexattr_destroy(&attributes);
-}
-
-/* Nobody holds the lock of a region without users, whatever its bytes say after a power failure or
- * a copy. */
+/* The last user may have been killed inside a change: the arena's own mark tells its user to rebuild, too. */
 void trib_state_prepare(struct trib_state *state) {
-    init_lock(&state->header->lock);
     trib_state_table_rebuild(state);
     atomic_store_explicit(&state->header->arena_words[TRIB_ARENA_CHANGING], 1,
                           memory_order_release);
@@ -81,9 +68,11 @@ int trib_state_open(struct trib_state **out, const struct trib_state_config *con
     if (!state)
         return trib_fail(error, -ENOMEM, "state: out of memory");
     state->fd = -1;
+    pthread_mutex_init(&state->lock, NULL);
     rc = config->path ? trib_state_file_open(state, config, error)
                       : open_anonymous(state, config, error);
     if (rc) {
+        pthread_mutex_destroy(&state->lock);
         free(state);
         return rc;
     }
@@ -99,27 +88,22 @@ int trib_state_close(struct trib_state *state) {
     if (state->fd >= 0 && msync(state->header, state->total_bytes, MS_SYNC) != 0)
         rc = -errno;
     munmap(state->header, state->total_bytes);
-    if (state->fd >= 0)
-        close(state->fd); /* and with it the sharing lock */
+    if (state->fd >= 0) {
+        flock(state->fd, LOCK_UN); /* a forked child still has the file open */
+        close(state->fd);
+    }
+    pthread_mutex_destroy(&state->lock);
     free(state);
     return rc;
 }
 
 void trib_state_lock(struct trib_state *state) {
-    struct trib_state_header *header = state->header;
-    int rc = pthread_mutex_lock(&header->lock);
-
-    if (rc == EOWNERDEAD) {
-        if (atomic_load_explicit(&header->table_changing, memory_order_relaxed))
-            trib_state_table_rebuild(
-                state); /* the arena has a mark of its own, and its own owner */
-        rc = pthread_mutex_consistent(&header->lock);
-    }
+    int rc = pthread_mutex_lock(&state->lock);
     assert(rc == 0);
 }
 
 void trib_state_unlock(struct trib_state *state) {
-    int rc = pthread_mutex_unlock(&state->header->lock);
+    int rc = pthread_mutex_unlock(&state->lock);
     assert(rc == 0);
 }
 

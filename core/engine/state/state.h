@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state: one mmap-able region that is the memory of Tributary (design: one state file does
- * persistence, multi-process sharing and live statistics). Header with clock and counters, the
+ * persistence and live statistics). Header with clock and counters, the
  * attribute table (who writes -> how long it lives, which stream), and the arena of live runs that
  * core/engine/lifetime keeps.
  *
- * Anonymous by default; with a path it is a file that survives the process and may be shared. Safe
+ * Anonymous by default; with a path it is a file that survives the process that has it open. Safe
  * under kill -9 at any moment: fields are atomics written in an order that leaves either the old or
  * the new record, and open() checks and repairs. A corrupt, foreign or future file is refused with
- * offset and reason and never overwritten.
+ * offset and reason and never overwritten; so is a second process.
  *
- * Thread safety: lookups and reads are lock-free from any thread and process; interning, sampling
+ * Thread safety: lookups and reads are lock-free from any thread; interning, sampling
  * and the run arena need trib_state_lock (the maintenance thread or the replayer holds it for a
  * batch); `who` of a row is plain memory and needs it too. Invariants: a key has at most one row; a
  * row never moves; a row's generation changes whenever its key does. Format: docs/formats/state.md;
@@ -73,18 +73,16 @@ struct trib_attribute {
 
 /* 0; -EINVAL (sizes, or the path is no regular file); -ENOMEM; -ENOSPC (the whole file is allocated
  * now, not when it fills); -EPROTO (foreign file or future version); -EBADMSG (corrupt or
- * truncated; error has the offset); -EBUSY (another process keeps it closed for more than five
- * seconds); other -errno from the file system. */
+ * truncated; error has the offset); -EBUSY (somebody has it open); -EPERM (others may write it); -ELOOP (a symbolic link); other
+ * -errno from the file system. */
 int trib_state_open(struct trib_state **out, const struct trib_state_config *config,
                     struct trib_error *error);
 int trib_state_close(struct trib_state *state); /* 0 or the -errno of the final msync */
 
-void trib_state_lock(
-    struct trib_state *state); /* robust across processes; recovers from a dead owner */
+void trib_state_lock(struct trib_state *state);
 void trib_state_unlock(struct trib_state *state);
 
-/* Logical clock: host bytes written over all processes that share the state. advance returns the
- * value before. */
+/* Logical clock: host bytes written. advance returns the value before. */
 uint64_t trib_state_clock(const struct trib_state *state);
 uint64_t trib_state_clock_advance(struct trib_state *state, uint64_t bytes);
 

@@ -21,16 +21,6 @@
 #define CHAIN_MAX                                                                                  \
     1024u /* far beyond any honest chain at half load; ends a walk over a damaged one */
 
-/* Set before the first and cleared after the last store of a change of the table. */
-static void change_begin(struct trib_state *state) {
-    atomic_store_explicit(&state->header->table_changing, 1, memory_order_release);
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-static void change_end(struct trib_state *state) {
-    atomic_store_explicit(&state->header->table_changing, 0, memory_order_release);
-}
-
 static trib_attribute_ref reference(uint32_t index, uint32_t generation) {
     return generation << INDEX_BITS | index;
 }
@@ -112,7 +102,7 @@ uint32_t trib_state_next(const struct trib_state *state, uint32_t from, trib_att
 
 /* ---- eviction order ---- */
 
-/* The heap lies in memory that other processes write: an index out of it is not trusted. */
+/* The heap lies in a file that its owner may write to: an index out of it is not trusted. */
 static struct trib_attribute *heap_row(const struct trib_state *state, uint32_t index) {
     return &state->rows[index < state->attributes ? index : 0];
 }
@@ -252,14 +242,12 @@ trib_attribute_ref trib_state_intern(struct trib_state *state, uint64_t key,
 
     if (TRIB_LIKELY(ref != 0) || key == 0)
         return ref;
-    change_begin(state);
     uint32_t index = take_row(state, who);
     struct trib_attribute *row = &state->rows[index];
     uint32_t generation = atomic_load_explicit(&row->generation, memory_order_relaxed);
     atomic_store_explicit(&row->key, key, memory_order_release);
     link_row(state, index, key);
     atomic_fetch_add_explicit(&state->header->rows_keyed, 1, memory_order_relaxed);
-    change_end(state);
     return reference(index, generation);
 }
 
@@ -309,9 +297,7 @@ void trib_state_table_rebuild(struct trib_state *state) {
         used = state->attributes;
         atomic_store_explicit(&state->header->rows_used, used, memory_order_relaxed);
     }
-    change_begin(state);
     atomic_fetch_add_explicit(&state->header->unlinks, 1, memory_order_release);
     rebuild_chains(state, used);
     rebuild_heap(state, used);
-    change_end(state);
 }

@@ -39,10 +39,9 @@ union header_page {
 /* Bytes of the header that no field owns: a writer of this version leaves them zero. */
 static int check_padding(const union header_page *page, struct trib_error *error) {
     static const size_t gaps[][2] = {
-        {END_OF(geometry), offsetof(struct trib_state_header, lock)},
-        {END_OF(lock), offsetof(struct trib_state_header, clock_bytes)},
+        {END_OF(geometry), offsetof(struct trib_state_header, retired_lock)},
         {END_OF(clock_bytes), offsetof(struct trib_state_header, unlinks)},
-        {END_OF(table_changing), offsetof(struct trib_state_header, arena_words)},
+        {END_OF(retired_changing), offsetof(struct trib_state_header, arena_words)},
         {END_OF(arena_words), TRIB_STATE_HEADER_BYTES},
     };
 
@@ -65,9 +64,6 @@ static int check_counters(const struct trib_state_header *header, struct trib_er
     if (keyed > used)
         return trib_fail(error, -EBADMSG, "offset %zu: %" PRIu32 " keys in %" PRIu32 " rows",
                          offsetof(struct trib_state_header, rows_keyed), keyed, used);
-    if (header->table_changing > 1)
-        return trib_fail(error, -EBADMSG, "offset %zu: a flag is neither 0 nor 1",
-                         offsetof(struct trib_state_header, table_changing));
     return 0;
 }
 

@@ -30,6 +30,18 @@ enum trib_trace_block_type { TRIB_TRACE_BLOCK_ITEMS = 1, TRIB_TRACE_BLOCK_END = 
  * below, they may not. */
 #define TRIB_TRACE_OPTIONAL_ITEMS 16u
 
+/* The two optional items that this version knows; a reader keeps them to itself. Which file of which recording this is: u64
+ * recording, u64 number. Why recording stopped: u8 enum trib_trace_stop, text. */
+enum trib_trace_hidden_item { TRIB_TRACE_SEGMENT = 16, TRIB_TRACE_STOP = 17 };
+enum trib_trace_stop {
+    TRIB_TRACE_STOP_SIZE = 1,   /* max_bytes, and no earlier file may be kept */
+    TRIB_TRACE_STOP_FLOOR = 2,  /* floor_bytes */
+    TRIB_TRACE_STOP_WRITE = 3,  /* the file system refused */
+    TRIB_TRACE_STOP_ROTATE = 4, /* the next file could not be begun */
+};
+#define TRIB_TRACE_SEGMENT_BYTES 16u
+#define TRIB_TRACE_REASON_BYTES  256u /* with its NUL; of a stop that we write */
+
 /* Payload of the end block: items, events, bytes of WRITE events, blocks before this one. */
 #define TRIB_TRACE_END_BYTES 32u
 
@@ -149,6 +161,23 @@ static inline void trib_trace_unpack_totals(struct trib_trace_totals *out,
     out->events = trib_load64(bytes + 8);
     out->written_bytes = trib_load64(bytes + 16);
     out->blocks = trib_load64(bytes + 24);
+}
+
+/* Packs a block around `payload_bytes` that lie behind its header. Returns its end. */
+static inline uint8_t *trib_trace_seal(uint8_t *bytes, uint32_t payload_bytes, struct trib_trace_block block) {
+    block.payload_bytes = payload_bytes;
+    block.payload_hash = trib_hash(bytes + TRIB_TRACE_BLOCK_HEADER_BYTES, payload_bytes);
+    trib_trace_block_pack(bytes, &block);
+    return bytes + TRIB_TRACE_BLOCK_HEADER_BYTES + payload_bytes;
+}
+
+static inline uint8_t *trib_trace_seal_end(uint8_t *bytes, const struct trib_trace_totals *totals) {
+    struct trib_trace_block block;
+    memset(&block, 0, sizeof block);
+    block.sequence = totals->items;
+    block.type = TRIB_TRACE_BLOCK_END;
+    trib_trace_pack_totals(bytes + TRIB_TRACE_BLOCK_HEADER_BYTES, totals);
+    return trib_trace_seal(bytes, TRIB_TRACE_END_BYTES, block);
 }
 
 #endif

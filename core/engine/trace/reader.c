@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,45 +11,20 @@
 
 #include "base/assert.h"
 #include "base/options.h"
-#include "trace/codec.h"
+#include "trace/reader.h"
 
-struct trib_trace_reader {
-    char *path;
-    int fd;
-    bool regular; /* a file, which may grow and can be rewound; else its end is final */
-    struct trib_trace_read_options options;
-    bool header_read, ended, truncated;
-    int failed; /* repeated, with the sentence in error */
-    struct trib_error error;
-    off_t start; /* of the trace; not 0 if standard input was handed over in the middle of a file */
-
-    uint64_t offset_bytes; /* of bytes[0] in the trace */
-    uint32_t filled_bytes;
-    uint32_t items_left;         /* in the block */
-    const uint8_t *cursor, *end; /* in the block */
-    struct trib_trace_totals seen;
-    struct trib_trace_state state;
-    char text[TRIB_TRACE_TEXT_BYTES_MAX + 1];
-    /* A decoder may look past the block; what is there does not matter, only that it may be read.
-     */
-    uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES + TRIB_TRACE_PAYLOAD_BYTES +
-                  TRIB_TRACE_LOOKAHEAD_BYTES];
-};
-
-static int fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes,
-                const char *reason) {
+int trib_trace_reader_fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes, const char *reason) {
     reader->failed = code;
     return trib_fail(&reader->error, code, "%s: offset %" PRIu64 ": %s",
                      trib_trace_path_shown(reader->path), offset_bytes, reason);
 }
 
-static int corrupt(struct trib_trace_reader *reader, const char *reason) {
-    return fail(reader, -EBADMSG, reader->offset_bytes, reason);
+static int fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes, const char *reason) {
+    return trib_trace_reader_fail(reader, code, offset_bytes, reason);
 }
 
-/* Damage inside a block whose checksum is right: a faulty or hostile writer. */
-static int corrupt_item(struct trib_trace_reader *reader, const uint8_t *at, const char *reason) {
-    return fail(reader, -EBADMSG, reader->offset_bytes + (uint64_t)(at - reader->bytes), reason);
+static int corrupt(struct trib_trace_reader *reader, const char *reason) {
+    return fail(reader, -EBADMSG, reader->offset_bytes, reason);
 }
 
 /* ---- bytes ---- */
@@ -79,9 +55,9 @@ static void drop(struct trib_trace_reader *reader) {
     reader->filled_bytes = 0;
 }
 
-/* Not while following: a live file has no torn end. */
+/* Not while following: a live file has no torn end; nor a file that another one follows. */
 static bool forgives_cut(const struct trib_trace_reader *reader) {
-    return reader->options.allow_truncated && !reader->options.follow;
+    return reader->options.allow_truncated && !reader->options.follow && trib_trace_reader_is_last(reader);
 }
 
 /* The bytes end before the trace does. 0 (the caller asked to stop here quietly), -EAGAIN or
@@ -94,7 +70,7 @@ static int cut(struct trib_trace_reader *reader, const char *reason) {
             return corrupt(reader, "the file has shrunk since it was read (overwritten?)");
         return -EAGAIN;
     }
-    if (!reader->options.allow_truncated)
+    if (!reader->options.allow_truncated || !trib_trace_reader_is_last(reader))
         return fail(reader, -EBADMSG, reader->offset_bytes + reader->filled_bytes, reason);
     reader->truncated = reader->ended = true;
     return 0;
@@ -169,7 +145,7 @@ static int damaged_payload(struct trib_trace_reader *reader) {
     return rc < 0 && rc != -EAGAIN ? rc : corrupt(reader, reason);
 }
 
-/* The end block says what must have been read, and nothing may follow it. */
+/* The end block says what must have been read, and nothing may follow it. 1 if another file does. */
 static int read_end(struct trib_trace_reader *reader, const struct trib_trace_block *block) {
     struct trib_trace_totals totals;
     if (block->payload_bytes != TRIB_TRACE_END_BYTES || block->items)
@@ -188,11 +164,10 @@ static int read_end(struct trib_trace_reader *reader, const struct trib_trace_bl
         return corrupt(reader, "data follow the end of the trace (concatenated files?)");
     }
     drop(reader);
-    reader->ended = true;
-    return 0;
+    return trib_trace_reader_next_file(reader);
 }
 
-/* 1 a block of items is ready, 0 the end, or a failure. */
+/* 1 a block of items is ready, or the next file is open; 0 the end, or a failure. */
 static int read_block(struct trib_trace_reader *reader) {
     struct trib_trace_block block;
     int rc = fill(reader, TRIB_TRACE_BLOCK_HEADER_BYTES);
@@ -221,130 +196,13 @@ static int read_block(struct trib_trace_reader *reader) {
 
 static int finish_block(struct trib_trace_reader *reader) {
     if (reader->cursor != reader->end)
-        return corrupt_item(reader, reader->cursor, "block has bytes after its last item");
+        return trib_trace_reader_corrupt(reader, reader->cursor, "block has bytes after its last item");
     reader->cursor = reader->end = NULL;
     drop(reader);
     return 0;
 }
 
-/* ---- items ---- */
-
-/* The body of an item; each getter moves `at` on. */
-struct body {
-    const uint8_t *at, *end;
-};
-
-static bool body_number(struct body *body, uint64_t *value, uint64_t maximum) {
-    const uint8_t *next = trib_varint_get(body->at, value);
-    if (!next || next > body->end || *value > maximum)
-        return false;
-    body->at = next;
-    return true;
-}
-
-static bool body_u64(struct body *body, uint64_t *value) {
-    if (body->end - body->at < 8)
-        return false;
-    *value = trib_load64(body->at);
-    body->at += 8;
-    return true;
-}
-
-static bool body_text(struct body *body, char *text, size_t room_bytes) {
-    size_t length_bytes = (size_t)(body->end - body->at);
-    if (length_bytes >= room_bytes || memchr(body->at, 0, length_bytes))
-        return false;
-    memcpy(text, body->at, length_bytes);
-    text[length_bytes] = '\0';
-    body->at = body->end;
-    return true;
-}
-
-static bool get_module(struct body *body, struct trib_trace_item *item) {
-    struct trib_module *module = &item->module;
-    uint64_t index;
-    if (!body_number(body, &index, UINT32_MAX) || !body_u64(body, &module->build_id_hash) ||
-        body->at == body->end)
-        return false;
-    item->module_index = (uint32_t)index;
-    module->build_id_bytes = *body->at++;
-    if (module->build_id_bytes > sizeof module->build_id ||
-        body->end - body->at < module->build_id_bytes)
-        return false;
-    memset(module->build_id, 0, sizeof module->build_id);
-    memcpy(module->build_id, body->at, module->build_id_bytes);
-    body->at += module->build_id_bytes;
-    return body_text(body, module->path, sizeof module->path);
-}
-
-static bool get_signature(struct body *body, struct trib_trace_item *item) {
-    uint64_t count, module;
-    if (!body_u64(body, &item->id) || !body_number(body, &count, TRIB_SIGNATURE_DEPTH_MAX))
-        return false;
-    item->frame_count = (uint32_t)count;
-    for (uint32_t i = 0; i < item->frame_count; i++) {
-        struct trib_frame *frame = &item->frames[i];
-        if (!body_u64(body, &frame->build_id) || !body_number(body, &module, UINT32_MAX) ||
-            !body_number(body, &frame->offset_bytes, UINT64_MAX))
-            return false;
-        frame->module = (uint32_t)module;
-    }
-    return true;
-}
-
-static bool get_body(struct trib_trace_reader *reader, struct body *body,
-                     struct trib_trace_item *item) {
-    switch (item->kind) {
-    case TRIB_TRACE_NAME:
-        item->text = reader->text;
-        return body_u64(body, &item->id) && body_text(body, reader->text, sizeof reader->text);
-    case TRIB_TRACE_NOTE:
-        item->text = reader->text;
-        return body_text(body, reader->text, sizeof reader->text);
-    case TRIB_TRACE_MODULE:
-        return get_module(body, item);
-    case TRIB_TRACE_SIGNATURE:
-        return get_signature(body, item);
-    case TRIB_TRACE_GAP:
-        return body_number(body, &item->gap_events, UINT64_MAX) &&
-               body_number(body, &item->gap_bytes, UINT64_MAX);
-    default:
-        return false;
-    }
-}
-
-/* 1 an item, 0 one to be skipped, -EBADMSG. */
-static int read_item(struct trib_trace_reader *reader, struct trib_trace_item *item) {
-    struct body body = {reader->cursor + 1, reader->end};
-    unsigned kind = *reader->cursor >> 3;
-    uint64_t length_bytes;
-    if (!body_number(&body, &length_bytes, (uint64_t)TRIB_TRACE_PAYLOAD_BYTES) ||
-        length_bytes > (uint64_t)(body.end - body.at))
-        return corrupt_item(reader, reader->cursor, "item is longer than its block");
-    const uint8_t *next = body.at + length_bytes;
-    if (kind < TRIB_TRACE_OPTIONAL_ITEMS) {
-        body.end = next;
-        item->kind = (enum trib_trace_item_kind)kind;
-        if (!get_body(reader, &body, item) || body.at != body.end)
-            return corrupt_item(reader, reader->cursor, "item is of unknown kind or malformed");
-    }
-    reader->cursor = next;
-    return kind < TRIB_TRACE_OPTIONAL_ITEMS;
-}
-
-static int read_event(struct trib_trace_reader *reader, struct trib_trace_item *item) {
-    const char *reason = "event is longer than its block";
-    const uint8_t *next =
-        trib_trace_decode_event(&reader->state, reader->cursor, &item->event, &reason);
-    if (TRIB_UNLIKELY(!next || next > reader->end))
-        return corrupt_item(reader, reader->cursor, reason);
-    reader->cursor = next;
-    reader->seen.events++;
-    if (item->event.kind == TRIB_EVENT_WRITE)
-        reader->seen.written_bytes += item->event.length_bytes;
-    item->kind = TRIB_TRACE_EVENT;
-    return 1;
-}
+/* ---- next, open, rewind, close ---- */
 
 static int next_item(struct trib_trace_reader *reader, struct trib_trace_item *item) {
     for (;;) {
@@ -352,8 +210,7 @@ static int next_item(struct trib_trace_reader *reader, struct trib_trace_item *i
         if (TRIB_LIKELY(reader->items_left)) {
             reader->items_left--;
             reader->seen.items++;
-            rc = *reader->cursor & TRIB_TAG_KIND ? read_event(reader, item)
-                                                 : read_item(reader, item);
+            rc = trib_trace_reader_item(reader, item);
             if (TRIB_LIKELY(rc))
                 return rc;
             continue;
@@ -381,16 +238,11 @@ int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *it
     return reader->failed ? reader->failed : rc;
 }
 
-/* ---- open, rewind, close ---- */
-
 static void reset(struct trib_trace_reader *reader) {
-    reader->header_read = reader->ended = reader->truncated = false;
+    reader->ended = reader->truncated = false;
     reader->failed = 0;
-    reader->offset_bytes = 0;
-    reader->filled_bytes = reader->items_left = 0;
-    reader->cursor = reader->end = NULL;
-    reader->seen = (struct trib_trace_totals){0};
-    trib_trace_state_reset(&reader->state);
+    reader->stop_reason[0] = '\0';
+    trib_trace_reader_reset(reader);
 }
 
 static int open_input(struct trib_trace_reader *reader) {
@@ -404,6 +256,7 @@ static int open_input(struct trib_trace_reader *reader) {
     reader->regular = S_ISREG(status.st_mode);
     if (reader->regular)
         reader->start = lseek(reader->fd, 0, SEEK_CUR);
+    trib_trace_reader_first_file(reader);
     int rc = read_header(reader);
     return rc == 1 || rc == -EAGAIN ? 0 : rc;
 }
@@ -436,6 +289,9 @@ int trib_trace_reader_open(struct trib_trace_reader **out, const char *path,
 int trib_trace_rewind(struct trib_trace_reader *reader) {
     if (!reader->regular)
         return -ESPIPE;
+    int rc = trib_trace_reader_return(reader);
+    if (rc)
+        return rc;
     if (lseek(reader->fd, reader->start, SEEK_SET) < 0)
         return -errno;
     reset(reader);
@@ -446,14 +302,22 @@ void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *posit
                          uint64_t *size) {
     struct stat status;
     const uint8_t *at = reader->cursor;
-    *position = reader->offset_bytes + (at ? (uint64_t)(at - reader->bytes) : 0);
+    *position = reader->passed_bytes + reader->offset_bytes + (at ? (uint64_t)(at - reader->bytes) : 0);
     *size = reader->regular && fstat(reader->fd, &status) == 0
-                ? (uint64_t)(status.st_size - reader->start)
+                ? reader->passed_bytes + (uint64_t)(status.st_size - reader->start) + reader->rest_bytes
                 : 0;
 }
 
 bool trib_trace_was_truncated(const struct trib_trace_reader *reader) {
     return reader->truncated;
+}
+
+const char *trib_trace_stop_reason(const struct trib_trace_reader *reader) {
+    return reader->stop_reason;
+}
+
+uint64_t trib_trace_files_missing(const struct trib_trace_reader *reader) {
+    return reader->first_number;
 }
 
 void trib_trace_reader_close(struct trib_trace_reader *reader) {

@@ -30,6 +30,7 @@ enum trib_trace_item_kind {
     TRIB_TRACE_NOTE = 6,      /* free text: command, host, options */
 };
 
+
 struct trib_trace_item {
     enum trib_trace_item_kind kind;
     struct trib_event event;
@@ -42,14 +43,31 @@ struct trib_trace_item {
     uint64_t gap_events, gap_bytes;
 };
 
-/* Truncates an existing file only if it is empty or a trace that nobody is writing. "-" is standard
- * output. 0; -EEXIST (a file that is not a trace, a FIFO, socket or block device); -EBUSY (another writer has it); -errno. Nothing
- * is fsynced, here or later. */
-int trib_trace_writer_open(struct trib_trace_writer **out, const char *path,
-                           struct trib_error *error);
+/* How much disk a recording may take. A file that would outgrow max_bytes is rotated: NAME becomes NAME.1, and so on up to
+ * NAME.keep, the oldest is deleted. Below floor_bytes of free space recording stops. 0: no limit, or no earlier file. */
+struct trib_trace_limits {
+    uint64_t max_bytes; /* at least TRIB_TRACE_MAX_BYTES_MIN */
+    uint64_t floor_bytes;
+    uint32_t keep; /* below TRIB_TRACE_SUFFIX_MAX */
+    uint64_t recording; /* its identity in the files; 0: a random one */
+};
+#define TRIB_TRACE_SUFFIX_MAX     1000u
+#define TRIB_TRACE_MAX_BYTES_MIN  (1u << 20)
+#define TRIB_TRACE_LIMITS_DEFAULT {.max_bytes = 1ull << 30, .floor_bytes = 256u << 20, .keep = 15, .recording = 0}
 
-/* Each: 0 or the -errno of the file system; after the first failure the writer is inert and repeats
- * it (a broken pipe is -EPIPE, without a signal). -EINVAL (an event of unknown kind, more than
+/* A new file, 0600 and locked; an existing trace is rotated away first, never truncated. "-" is standard output and a
+ * character device is taken as it is, both without limits. 0; -EEXIST, -ELOOP, -EISDIR (what stands there is not a trace that
+ * may be rotated; error says what to do); -EBUSY (another writer has it); -ENOSPC (below the floor); -errno. Nothing is
+ * fsynced, here or later. limits NULL: the default. */
+int trib_trace_writer_open_within(struct trib_trace_writer **out, const char *path, const struct trib_trace_limits *limits,
+                                  struct trib_error *error);
+int trib_trace_writer_open(struct trib_trace_writer **out, const char *path, struct trib_error *error);
+/* Why nothing more is recorded, a sentence; "" while it is. */
+const char *trib_trace_writer_stopped(const struct trib_trace_writer *writer);
+
+/* Each: 0 or the -errno of the file system; after the first failure, -ENOSPC at the floor and -EFBIG at the size limit
+ * included, the writer is inert and repeats it (without SIGPIPE or SIGXFSZ). The file then ends with its last whole block,
+ * with the reason if that can still be written. -EINVAL (an event of unknown kind, more than
  * TRIB_SIGNATURE_DEPTH_MAX frames) and -E2BIG (text too long) refuse one item and leave the writer
  * usable. Items keep their order; a partly filled block reaches the file with flush or after 64
  * KiB. */
@@ -67,7 +85,7 @@ bool trib_trace_has_module(const struct trib_trace_writer *writer, uint32_t inde
 int trib_trace_write_gap(struct trib_trace_writer *writer, uint64_t events, uint64_t bytes);
 int trib_trace_write_note(struct trib_trace_writer *writer, const char *text);
 int trib_trace_flush(struct trib_trace_writer *writer);
-/* Bytes in the file and in the open block. */
+/* Bytes in the recording's files and in the open block. */
 uint64_t trib_trace_writer_bytes(const struct trib_trace_writer *writer);
 /* Flushes and writes the end block. 0, or the first -errno; NULL is fine. */
 int trib_trace_writer_close(struct trib_trace_writer *writer);
@@ -77,7 +95,8 @@ struct trib_trace_read_options {
     bool follow;          /* -EAGAIN at the present end of an unfinished file instead of an error */
 };
 
-/* "-" is standard input; no seeking is needed. options may be NULL. With follow, a file too short
+/* "-" is standard input; no seeking is needed. Of a recording of several files, NAME is the last and all those before it
+ * are read first (NAME.3 ends with NAME.3). options may be NULL. With follow, a file too short
  * for its header is opened and read when it has grown. 0; -EPROTO (foreign file, future version),
  * -EBADMSG (empty file, bad header), -errno; error has offset and reason. */
 int trib_trace_reader_open(struct trib_trace_reader **out, const char *path,
@@ -94,6 +113,10 @@ int trib_trace_rewind(struct trib_trace_reader *reader);
 void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position,
                          uint64_t *size);
 bool trib_trace_was_truncated(const struct trib_trace_reader *reader);
+/* Once it has been read: why recording stopped, or "". */
+const char *trib_trace_stop_reason(const struct trib_trace_reader *reader);
+/* Files of this recording that came before what is read here, but are gone. */
+uint64_t trib_trace_files_missing(const struct trib_trace_reader *reader);
 void trib_trace_reader_close(struct trib_trace_reader *reader);
 
 TRIB_C_END

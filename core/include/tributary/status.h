@@ -31,6 +31,7 @@ struct trib_status {
     uint32_t attributes, attributes_evicted;
     uint32_t reclusterings, streams_used;
     uint64_t trace_bytes, trace_errors;
+    char trace_stopped[256]; /* why nothing more is recorded; "" while it is, or without a trace */
     uint64_t drive_errors; /* -ENOSPC and the like, counted, never passed to the engine */
     uint64_t host_pages, gc_pages, erases; /* emulated drive; 0 elsewhere */
     double waf;                            /* 0 = the drive cannot say */

@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a trace may be written, what becomes of the one that stands there, and recordings of several files: nobody's bytes are
+// lost, a recording has a limit, and one that stops says why.
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/events.hpp"
+#include "support/trace_file.hpp"
+
+using namespace trib_test;
+
+namespace {
+
+constexpr uint64_t kMax = TRIB_TRACE_MAX_BYTES_MIN;
+
+trib_trace_limits limits_of(uint64_t max_bytes, uint32_t keep, uint64_t floor_bytes = 0) {
+    return {max_bytes, floor_bytes, keep, 0};
+}
+
+struct Opened {
+    trib_trace_writer *writer = nullptr;
+    int rc = 0;
+    std::string error;
+};
+
+Opened try_open(const std::string &path, trib_trace_limits limits = TRIB_TRACE_LIMITS_DEFAULT) {
+    Opened out;
+    trib_error error{};
+    out.rc = trib_trace_writer_open_within(&out.writer, path.c_str(), &limits, &error);
+    out.error = error.text;
+    return out;
+}
+
+trib_trace_writer *open_writer(const std::string &path, trib_trace_limits limits = TRIB_TRACE_LIMITS_DEFAULT) {
+    Opened opened = try_open(path, limits);
+    INFO(opened.error);
+    REQUIRE(opened.rc == 0);
+    return opened.writer;
+}
+
+// A whole trace with one note in it.
+void write_note_trace(const std::string &path, const char *note, uint32_t keep = 15) {
+    trib_trace_writer *writer = open_writer(path, limits_of(1ull << 30, keep));
+    REQUIRE(trib_trace_write_note(writer, note) == 0);
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+}
+
+bool mentions(const std::string &text, const std::string &word) {
+    return text.find(word) != std::string::npos;
+}
+
+bool is_there(const std::string &path) {
+    struct stat status;
+    return lstat(path.c_str(), &status) == 0;
+}
+
+unsigned mode_of(const std::string &path) {
+    struct stat status;
+    REQUIRE(stat(path.c_str(), &status) == 0);
+    return status.st_mode & 07777;
+}
+
+std::string stop_reason_of(const std::string &path) {
+    trib_trace_reader *reader = nullptr;
+    trib_trace_item item;
+    REQUIRE(trib_trace_reader_open(&reader, path.c_str(), nullptr, nullptr) == 0);
+    while (trib_trace_next(reader, &item, nullptr) == 1)
+        ;
+    std::string reason = trib_trace_stop_reason(reader);
+    trib_trace_reader_close(reader);
+    return reason;
+}
+
+uint64_t files_missing(const std::string &path) {
+    trib_trace_reader *reader = nullptr;
+    REQUIRE(trib_trace_reader_open(&reader, path.c_str(), nullptr, nullptr) == 0);
+    uint64_t missing = trib_trace_files_missing(reader);
+    trib_trace_reader_close(reader);
+    return missing;
+}
+
+// Events that do not compress, so that files fill.
+trib_event random_event(std::mt19937_64 &random) {
+    trib_event event{};
+    event.kind = TRIB_EVENT_WRITE;
+    event.file = random();
+    event.offset_bytes = random();
+    event.length_bytes = random() >> 20;
+    event.clock_bytes = random();
+    event.wall_ns = random();
+    event.who.signature = random();
+    return event;
+}
+
+// Writes until there are `files` files; what was written.
+std::vector<trib_event> fill_files(trib_trace_writer *writer, const std::string &path, unsigned files) {
+    std::mt19937_64 random(11);
+    std::vector<trib_event> events;
+    while (!is_there(path + "." + std::to_string(files - 1)) && events.size() < 1000000) {
+        events.push_back(random_event(random));
+        REQUIRE(trib_trace_write(writer, &events.back()) == 0);
+    }
+    REQUIRE(is_there(path + "." + std::to_string(files - 1)));
+    for (int i = 0; i < 100; i++) {
+        events.push_back(random_event(random));
+        REQUIRE(trib_trace_write(writer, &events.back()) == 0);
+    }
+    return events;
+}
+
+bool same_events(const std::vector<trib_event> &read, const std::vector<trib_event> &written, size_t from = 0) {
+    if (read.size() != written.size() - from)
+        return false;
+    for (size_t i = 0; i < read.size(); i++)
+        if (!same_event(read[i], written[from + i]))
+            return false;
+    return true;
+}
+
+struct FileSizeLimit {
+    rlimit before{};
+    explicit FileSizeLimit(rlim_t bytes) {
+        REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+        const rlimit limit{bytes, before.rlim_max};
+        REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    }
+    ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before); }
+};
+
+} // namespace
+
+TEST_CASE("a trace is private, whatever the umask") {
+    ScratchFolder folder;
+    const mode_t before = umask(0);
+    trib_trace_writer *writer = open_writer(folder.file("t"));
+    umask(before);
+    REQUIRE(mode_of(folder.file("t")) == 0600);
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+    write_bytes(folder.file("empty"), "");
+    REQUIRE(chmod(folder.file("empty").c_str(), 0666) == 0);
+    REQUIRE(trib_trace_writer_close(open_writer(folder.file("empty"))) == 0);
+    REQUIRE(mode_of(folder.file("empty")) == 0600);
+}
+
+TEST_CASE("an earlier trace is kept, whole or cut, and read by its new name") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    write_note_trace(path, "first");
+    std::string bytes = read_bytes(path);
+    write_bytes(path, bytes.substr(0, bytes.size() - 7)); // its program was killed
+    write_note_trace(path, "second");
+    write_note_trace(path, "third");
+    REQUIRE(read_trace(path).texts == std::vector<std::string>{"third"}); // recordings are not joined
+    REQUIRE(read_trace(path + ".1").texts == std::vector<std::string>{"second"});
+    REQUIRE(read_bytes(path + ".2") == bytes.substr(0, bytes.size() - 7));
+    REQUIRE_FALSE(is_there(path + ".3"));
+}
+
+TEST_CASE("only as many earlier traces are kept as asked for") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    for (const char *note : {"a", "b", "c", "d", "e"})
+        write_note_trace(path, note, 2);
+    REQUIRE(read_trace(path).texts == std::vector<std::string>{"e"});
+    REQUIRE(read_trace(path + ".1").texts == std::vector<std::string>{"d"});
+    REQUIRE(read_trace(path + ".2").texts == std::vector<std::string>{"c"});
+    REQUIRE_FALSE(is_there(path + ".3"));
+    const Opened refused = try_open(path, limits_of(kMax, 0));
+    REQUIRE(refused.rc == -EEXIST);
+    REQUIRE(mentions(refused.error, "trace_keep=0"));
+    REQUIRE(read_trace(path).texts == std::vector<std::string>{"e"});
+}
+
+TEST_CASE("a hole among the earlier traces is filled, nothing more is moved") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    for (const char *note : {"a", "b", "c"})
+        write_note_trace(path, note);
+    REQUIRE(unlink((path + ".1").c_str()) == 0);
+    write_note_trace(path, "d");
+    REQUIRE(read_trace(path + ".1").texts == std::vector<std::string>{"c"});
+    REQUIRE(read_trace(path + ".2").texts == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("what is not a trace is refused where a trace should go, and where an earlier one should") {
+    ScratchFolder folder;
+    const auto path = folder.file("t"), elsewhere = folder.file("elsewhere");
+    const std::string precious = "somebody's database";
+
+    SECTION("a symbolic link, whether it leads to a trace, a file or nowhere") {
+        const bool leads = GENERATE(false, true);
+        if (leads)
+            write_note_trace(elsewhere, "theirs");
+        REQUIRE(symlink(elsewhere.c_str(), path.c_str()) == 0);
+        const Opened opened = try_open(path);
+        REQUIRE(opened.rc == -ELOOP);
+        REQUIRE(mentions(opened.error, "symbolic link"));
+        REQUIRE(is_there(elsewhere) == leads);
+    }
+    SECTION("an empty file that has another name") {
+        write_bytes(elsewhere, "");
+        REQUIRE(link(elsewhere.c_str(), path.c_str()) == 0);
+        REQUIRE(try_open(path).rc == -EEXIST);
+        REQUIRE(read_bytes(elsewhere).empty());
+    }
+    SECTION("a file in the way of an earlier trace") {
+        write_note_trace(path, "one");
+        write_bytes(path + ".1", precious);
+        const Opened opened = try_open(path);
+        REQUIRE(opened.rc == -EEXIST);
+        REQUIRE(mentions(opened.error, path + ".1"));
+        REQUIRE(read_bytes(path + ".1") == precious);
+        REQUIRE(read_trace(path).texts == std::vector<std::string>{"one"});
+    }
+    SECTION("a file where the oldest trace would be deleted") {
+        write_note_trace(path, "one", 1);
+        write_bytes(path + ".1", precious);
+        REQUIRE(try_open(path, limits_of(kMax, 1)).rc == -EEXIST);
+        REQUIRE(read_bytes(path + ".1") == precious);
+    }
+    SECTION("an earlier name that somebody is writing") {
+        write_note_trace(path, "one");
+        trib_trace_writer *other = open_writer(path + ".1");
+        REQUIRE(try_open(path).rc == -EBUSY);
+        REQUIRE(trib_trace_writer_close(other) == 0);
+    }
+}
+
+TEST_CASE("of several processes that open one path at once, one has it") {
+    for (int round = 0; round < 40; round++) {
+        ScratchFolder folder;
+        const auto path = folder.file("t");
+        if (round % 2)
+            write_note_trace(path, "old");
+        int start[2], tried[2], finish[2];
+        REQUIRE((pipe(start) == 0 && pipe(tried) == 0 && pipe(finish) == 0));
+        std::vector<pid_t> children(3);
+        for (pid_t &child : children) {
+            child = fork();
+            if (child)
+                continue;
+            char byte;
+            close(start[1]);
+            close(finish[1]);
+            (void)!read(start[0], &byte, 1); // ends when the parent closes
+            trib_trace_writer *writer = nullptr;
+            const int rc = trib_trace_writer_open(&writer, path.c_str(), nullptr);
+            (void)!write(tried[1], rc == 0 ? "y" : rc == -EBUSY || rc == -EEXIST ? "n" : "?", 1);
+            (void)!read(finish[0], &byte, 1); // all have tried
+            _exit(0);
+        }
+        std::string answers(3, 0);
+        close(start[1]);
+        for (char &answer : answers)
+            REQUIRE(read(tried[0], &answer, 1) == 1);
+        close(finish[1]);
+        for (int fd : {start[0], tried[0], tried[1], finish[0]})
+            close(fd);
+        for (pid_t child : children)
+            REQUIRE(waitpid(child, nullptr, 0) == child);
+        std::sort(answers.begin(), answers.end());
+        REQUIRE(answers == "nny");
+    }
+}
+
+TEST_CASE("a recording that outgrows a file goes on in the next, and is read as one") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
+    trib_module module{};
+    strcpy(module.path, "/lib/engine.so");
+    trib_frame frame{1, 2, 0};
+    REQUIRE(trib_trace_write_module(writer, 0, &module) == 0);
+    REQUIRE(trib_trace_write_frames(writer, 9, &frame, 1) == 0);
+    REQUIRE(trib_trace_write_note(writer, "begin") == 0);
+    const auto events = fill_files(writer, path, 4);
+    REQUIRE(trib_trace_write_note(writer, "end") == 0);
+    const uint64_t bytes = trib_trace_writer_bytes(writer);
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+
+    uint64_t on_disk = 0;
+    for (const char *suffix : {"", ".1", ".2", ".3"}) {
+        struct stat status;
+        REQUIRE(stat((path + suffix).c_str(), &status) == 0);
+        REQUIRE(static_cast<uint64_t>(status.st_size) <= kMax);
+        REQUIRE((status.st_mode & 07777) == 0600);
+        on_disk += static_cast<uint64_t>(status.st_size);
+    }
+    REQUIRE(on_disk == bytes + 72); // the end block
+
+    const auto contents = read_trace(path);
+    INFO(contents.error);
+    REQUIRE(contents.end_result == 0);
+    REQUIRE(same_events(contents.events, events));
+    REQUIRE(contents.texts == std::vector<std::string>{"begin", "end"});
+    REQUIRE(files_missing(path) == 0);
+
+    SECTION("up to an earlier file, by its name") {
+        const auto earlier = read_trace(path + ".2");
+        REQUIRE(earlier.end_result == 0);
+        REQUIRE(earlier.events.size() > events.size() / 3);
+        REQUIRE(earlier.events.size() < events.size());
+        REQUIRE(same_event(earlier.events[0], events[0]));
+    }
+    SECTION("again after a rewind, with progress from nothing to all") {
+        trib_trace_reader *reader = nullptr;
+        REQUIRE(trib_trace_reader_open(&reader, path.c_str(), nullptr, nullptr) == 0);
+        for (int pass = 0; pass < 2; pass++) {
+            trib_trace_item item;
+            uint64_t position = 0, size = 0, before = 0, count = 0;
+            bool grows = true;
+            while (trib_trace_next(reader, &item, nullptr) == 1) {
+                trib_trace_progress(reader, &position, &size);
+                grows &= position >= before && size == on_disk;
+                before = position;
+                count += item.kind == TRIB_TRACE_EVENT;
+            }
+            REQUIRE(grows);
+            trib_trace_progress(reader, &position, &size);
+            REQUIRE(position == size);
+            REQUIRE(count == events.size());
+            REQUIRE(trib_trace_rewind(reader) == 0);
+        }
+        trib_trace_reader_close(reader);
+    }
+    SECTION("without its first files, which are counted, with modules and frames still") {
+        REQUIRE(unlink((path + ".3").c_str()) == 0);
+        REQUIRE(files_missing(path) == 1);
+        const auto rest = read_trace(path);
+        REQUIRE(rest.end_result == 0);
+        REQUIRE(rest.events.size() > 100);
+        REQUIRE(same_events(rest.events, events, events.size() - rest.events.size()));
+        unsigned modules = 0, signatures = 0;
+        for (const auto &item : rest.others) {
+            modules += item.kind == TRIB_TRACE_MODULE && item.module_index == 0;
+            signatures += item.kind == TRIB_TRACE_SIGNATURE && item.id == 9;
+        }
+        REQUIRE(modules >= 1);
+        REQUIRE(signatures >= 1);
+    }
+    SECTION("not when a file before the last is cut, or gone while it is read") {
+        const bool is_cut = GENERATE(true, false);
+        const std::string middle = read_bytes(path + ".1");
+        trib_trace_reader *reader = nullptr;
+        TraceContents read;
+        trib_trace_read_options options{true, false};
+        REQUIRE(trib_trace_reader_open(&reader, path.c_str(), &options, nullptr) == 0);
+        if (is_cut)
+            write_bytes(path + ".1", middle.substr(0, middle.size() - 72));
+        else
+            REQUIRE(unlink((path + ".1").c_str()) == 0);
+        collect(reader, read);
+        REQUIRE(read.end_result == (is_cut ? -EBADMSG : -ENOENT));
+        REQUIRE(read.events.size() > 100);
+        trib_trace_reader_close(reader);
+    }
+    SECTION("while its names move on") {
+        trib_trace_reader *reader = nullptr;
+        REQUIRE(trib_trace_reader_open(&reader, path.c_str(), nullptr, nullptr) == 0);
+        write_note_trace(path, "another recording");
+        TraceContents read;
+        collect(reader, read);
+        REQUIRE(read.end_result == 0);
+        REQUIRE(same_events(read.events, events));
+        trib_trace_reader_close(reader);
+    }
+}
+
+TEST_CASE("a recording may be followed over its files") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
+    trib_trace_reader *reader = nullptr;
+    trib_trace_read_options options{};
+    options.follow = true;
+    REQUIRE(trib_trace_reader_open(&reader, path.c_str(), &options, nullptr) == 0);
+    REQUIRE(trib_trace_write_note(writer, "begin") == 0);
+    REQUIRE(trib_trace_flush(writer) == 0);
+    TraceContents read;
+    collect(reader, read);
+    REQUIRE(read.end_result == -EAGAIN);
+    const auto events = fill_files(writer, path, 3);
+    REQUIRE(trib_trace_flush(writer) == 0);
+    collect(reader, read);
+    REQUIRE(read.end_result == -EAGAIN);
+    REQUIRE(same_events(read.events, events));
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+    collect(reader, read);
+    REQUIRE(read.end_result == 0);
+    trib_trace_reader_close(reader);
+}
+
+TEST_CASE("the oldest file of a long recording goes, so that it keeps within its limit") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 2));
+    std::mt19937_64 random(3);
+    std::vector<trib_event> events;
+    for (int i = 0; i < 100000; i++) {
+        events.push_back(random_event(random));
+        REQUIRE(trib_trace_write(writer, &events.back()) == 0);
+    }
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+    REQUIRE(is_there(path + ".2"));
+    REQUIRE_FALSE(is_there(path + ".3"));
+    REQUIRE(files_missing(path) > 0);
+    const auto contents = read_trace(path);
+    REQUIRE(contents.end_result == 0);
+    REQUIRE(same_events(contents.events, events, events.size() - contents.events.size()));
+}
+
+TEST_CASE("a recording that may not rotate stops at its limit and says why") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 0));
+    std::mt19937_64 random(3);
+    trib_event event;
+    int rc = 0;
+    uint64_t count = 0;
+    for (; count < 1000000 && rc == 0; count++) {
+        event = random_event(random);
+        rc = trib_trace_write(writer, &event);
+    }
+    REQUIRE(rc == -EFBIG);
+    REQUIRE(trib_trace_write_note(writer, "late") == -EFBIG);
+    REQUIRE(mentions(trib_trace_writer_stopped(writer), "trace_max"));
+    REQUIRE(trib_trace_writer_close(writer) == -EFBIG);
+    REQUIRE(read_bytes(path).size() <= kMax);
+    REQUIRE(read_bytes(path).size() > kMax / 2);
+    REQUIRE(mentions(stop_reason_of(path), "trace_max"));
+    const auto contents = read_trace(path);
+    REQUIRE(contents.end_result == 0);
+    REQUIRE(contents.events.size() == count - 1); // all that were taken
+}
+
+TEST_CASE("recording stops above the floor of free disk, and does not begin below it") {
+    ScratchFolder folder;
+    struct statvfs status;
+    REQUIRE(statvfs("/dev/shm", &status) == 0);
+    char place[] = "/dev/shm/tributary-XXXXXX";
+    REQUIRE(mkdtemp(place));
+    const auto path = std::string(place) + "/t";
+    const uint64_t free_bytes = static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
+    const Opened refused = try_open(path, limits_of(1ull << 30, 15, free_bytes + (64u << 20)));
+    REQUIRE(refused.rc == -ENOSPC);
+    REQUIRE(mentions(refused.error, "disk_floor"));
+    REQUIRE_FALSE(is_there(path));
+
+    trib_trace_writer *writer = open_writer(path, limits_of(1ull << 30, 15, free_bytes - (2u << 20)));
+    REQUIRE(std::string(trib_trace_writer_stopped(writer)).empty());
+    std::mt19937_64 random(3);
+    int rc = 0;
+    uint64_t count = 0;
+    for (; count < 4000000 && rc == 0; count++) {
+        const trib_event event = random_event(random);
+        rc = trib_trace_write(writer, &event);
+    }
+    REQUIRE(rc == -ENOSPC);
+    REQUIRE(mentions(trib_trace_writer_stopped(writer), "disk_floor"));
+    REQUIRE(trib_trace_writer_close(writer) == -ENOSPC);
+    const auto contents = read_trace(path);
+    const std::string reason = stop_reason_of(path);
+    REQUIRE(unlink(path.c_str()) == 0);
+    REQUIRE(rmdir(place) == 0);
+    REQUIRE(contents.end_result == 0);
+    REQUIRE(contents.events.size() == count - 1);
+    REQUIRE(mentions(reason, "disk_floor"));
+}
+
+TEST_CASE("a write that fails is taken back: what was written stays a whole trace that says why, without a signal") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    trib_trace_writer *writer = open_writer(path);
+    std::mt19937_64 random(3);
+    int rc = 0;
+    uint64_t count = 0;
+    {
+        FileSizeLimit limit(100000); // in the second block; SIGXFSZ has its default action, which ends the program
+        for (; count < 1000000 && rc == 0; count++) {
+            const trib_event event = random_event(random);
+            rc = trib_trace_write(writer, &event);
+        }
+    }
+    sigset_t pending;
+    sigpending(&pending);
+    REQUIRE_FALSE(sigismember(&pending, SIGXFSZ));
+    REQUIRE(rc == -EFBIG);
+    REQUIRE(trib_trace_flush(writer) == -EFBIG);
+    REQUIRE(mentions(trib_trace_writer_stopped(writer), "File too large"));
+    REQUIRE(trib_trace_writer_close(writer) == -EFBIG);
+    REQUIRE(read_bytes(path).size() < 100000);
+    const auto contents = read_trace(path);
+    INFO(contents.error);
+    REQUIRE(contents.end_result == 0);
+    REQUIRE(contents.events.size() > 500);
+    REQUIRE(contents.events.size() < count);
+    std::mt19937_64 again(3);
+    for (const auto &read : contents.events)
+        if (!same_event(read, random_event(again)))
+            FAIL("not a prefix");
+    REQUIRE(mentions(stop_reason_of(path), "File too large"));
+}
+
+TEST_CASE("a recording that cannot go on in a new file stays whole under its name and says why") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
+    write_bytes(path + ".1", "somebody's");
+    std::mt19937_64 random(3);
+    int rc = 0;
+    uint64_t count = 0;
+    for (; count < 1000000 && rc == 0; count++) {
+        const trib_event event = random_event(random);
+        rc = trib_trace_write(writer, &event);
+    }
+    REQUIRE(rc == -EEXIST);
+    REQUIRE(trib_trace_writer_close(writer) == -EEXIST);
+    REQUIRE(read_bytes(path + ".1") == "somebody's");
+    const auto contents = read_trace(path);
+    REQUIRE(contents.end_result == 0);
+    REQUIRE(contents.events.size() == count - 1);
+    REQUIRE(mentions(stop_reason_of(path), "new file"));
+}
+
+TEST_CASE("a trace that somebody moved away goes on where it should be") {
+    ScratchFolder folder;
+    const auto path = folder.file("t"), moved = folder.file("moved");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
+    REQUIRE(rename(path.c_str(), moved.c_str()) == 0);
+    std::mt19937_64 random(3);
+    while (!is_there(path)) {
+        const trib_event event = random_event(random);
+        REQUIRE(trib_trace_write(writer, &event) == 0);
+    }
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+    REQUIRE(read_trace(moved).end_result == 0);
+    REQUIRE(read_trace(path).end_result == 0);
+    REQUIRE(files_missing(path) == 1);
+    REQUIRE_FALSE(is_there(path + ".1"));
+}
+
+TEST_CASE("files of another recording are never joined, whatever their numbers") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    write_note_trace(path, "another recording's first file");
+    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
+    fill_files(writer, path, 3); // the other one is .2 now, this one's first file .1
+    REQUIRE(trib_trace_writer_close(writer) == 0);
+    REQUIRE(read_trace(path).texts.empty());
+    REQUIRE(read_trace(path + ".2").texts.size() == 1);
+    REQUIRE(unlink((path + ".1").c_str()) == 0);
+    REQUIRE(files_missing(path) == 1);
+    REQUIRE(read_trace(path).texts.empty());
+}

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <tributary/policy.h>
 
 #include "catalog.h"
 #include "child.h"
@@ -37,6 +38,23 @@ void add_json_option(CLI::App *command, std::optional<std::string> &json) {
         ->expected(0, 1);
 }
 
+// Loaded as soon as it is read, so that the rest of the line may name its policies.
+void add_policy_packs(CLI::App *command) {
+    command
+        ->add_option_function<std::vector<std::string>>(
+            "--policy-pack",
+            [](const std::vector<std::string> &files) {
+                for (const std::string &file : files) {
+                    trib_error error = {};
+                    if (int code = trib_policy_pack_load(file.c_str(), &error))
+                        throw cli::core_failure(code, error.text);
+                }
+            },
+            "Policies of this shared object, too (docs/howto/policy-pack.md)")
+        ->type_name("FILE")
+        ->take_all();
+}
+
 CLI::Option *add_source(CLI::App *command, cli::SourceSpec &source) {
     CLI::Option *trace = command->add_option(
         "--trace", source.path,
@@ -57,7 +75,8 @@ void add_replay(CLI::App &app, cli::ReplayOptions &options) {
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list")
         ->default_val("emulated");
     command->add_option("--gc", options.gc,
-                        "Where garbage collection puts survivors: same, shared, twin");
+                        "Where garbage collection puts survivors; see trib options");
+    add_policy_packs(command);
     command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
     command
         ->add_option("--dump", options.dump,
@@ -127,6 +146,7 @@ void add_compare(CLI::App &app, CompareFlags &flags) {
         ->add_option("--policy", options.policies,
                      "[LABEL:]NAME[,key=value...][,internal=...]; may be repeated")
         ->take_all();
+    add_policy_packs(command);
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list");
     command->add_option("--gc", options.gcs, "Each policy runs with each of these: same,shared")
         ->delimiter(',');
@@ -200,6 +220,7 @@ void add_lists(CLI::App &app, ListOptions &options) {
         app.add_subcommand("policies", "List policies, what they need and their options");
     policies->add_flag("--json", options.json, "JSON");
     policies->add_flag("--names", options.names, "Names only");
+    add_policy_packs(policies);
     policies->callback([&options] { cli::list_policies(options.form()); });
     CLI::App *workloads =
         app.add_subcommand("workloads", "List synthetic workloads and readers of public traces");
@@ -245,7 +266,7 @@ void add_record(CLI::App &app, SessionFlags &flags) {
         ->type_name("FILE")
         ->default_val("tributary.trib");
     command->callback([&flags] {
-        flags.options.policy = "pcstream"; // learns, for option state; nothing is placed
+        flags.options.policy = TRIB_POLICY_DEFAULT; // learns, for option state; nothing is placed
         flags.options.drive = "none";
         flags.exit_code = cli::record(flags.options);
     });
@@ -255,7 +276,8 @@ void add_run(CLI::App &app, SessionFlags &flags) {
     CLI::App *command =
         add_session(app, "run", "Run a command under a policy and its drive", flags);
     command->add_option("--policy", flags.options.policy, "NAME[,key=value...]; see trib policies")
-        ->default_val("pcstream");
+        ->default_val(TRIB_POLICY_DEFAULT);
+    add_policy_packs(command);
     command->add_option("--drive", flags.options.drive, "NAME[,key=value...]; see trib drive list")
         ->default_val("emulated");
     command->add_option("--gc", flags.options.gc, "Where garbage collection puts survivors");
@@ -327,7 +349,7 @@ int run(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-    (void)trib_policies_add(trib_rivals, nullptr); // names of its own: nothing to refuse
+    (void)trib_policies_add(&trib_rivals, nullptr); // names of its own: nothing to refuse
     try {
         return run(argc, argv);
     } catch (const cli::Failure &failure) {

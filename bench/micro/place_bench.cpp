@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
 #include "state/state.h"
 #include "support/measure.hpp"
 

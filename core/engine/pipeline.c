@@ -27,8 +27,6 @@ int trib_flow_run(struct trib_pipeline *pipeline, const struct trib_event *event
         return pipeline->volume ? trib_volume_sync(pipeline->volume, event) : 0;
     case TRIB_EVENT_READ:
         return pipeline->volume ? trib_volume_read(pipeline->volume, event) : 0;
-    case TRIB_EVENT_RELOCATE:
-        return 0; /* a note of some other drive's collector; ours makes its own */
     default:
         return -EINVAL;
     }

@@ -6,6 +6,7 @@
 
 #include <tributary/drive.h>
 #include <tributary/event.h>
+#include <tributary/pipeline.h>
 
 #include "base/options.h"
 #include "drive/presets.h"

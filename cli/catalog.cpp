@@ -247,6 +247,18 @@ void list_options(Form form) {
         write_json(json, "");
 }
 
+void list_values(const std::string &key) {
+    std::string lines;
+    for (const trib_drive *const *drive = trib_drives(); *drive; drive++)
+        for (const Json &option : options_json((*drive)->options))
+            if (option["key"] == key)
+                for (const Json &choice : option["choices"])
+                    lines += choice.get<std::string>() + "\n";
+    if (lines.empty())
+        throw Failure(EXIT_USAGE, "no drive has an option '" + key + "' with a list of values; see trib options");
+    fmt::print("{}", lines);
+}
+
 void print_version(bool json) {
 #ifdef TRIB_NO_HOT_ASSERT
     const char *assertions = "on, without those of inner loops";

@@ -189,7 +189,7 @@ void add_inspect(CLI::App &app, cli::InspectOptions &options) {
 // Flags of the commands that only list things.
 struct ListOptions {
     bool json = false, names = false, markdown = false;
-    std::string drive;
+    std::string drive, values;
     std::vector<std::string> drive_options;
 
     Form form() const {
@@ -231,7 +231,11 @@ void add_lists(CLI::App &app, ListOptions &options) {
         app.add_subcommand("options", "List every option of pipeline, policies and drives");
     keys->add_flag("--json", options.json, "JSON");
     keys->add_flag("--markdown", options.markdown, "Tables as in docs/options.md");
-    keys->callback([&options] { cli::list_options(options.form()); });
+    keys->add_option("--values", options.values, "Only the values of a drive's option, e.g. gc or victim")
+        ->type_name("KEY");
+    keys->callback([&options] {
+        options.values.empty() ? cli::list_options(options.form()) : cli::list_values(options.values);
+    });
     CLI::App *version = app.add_subcommand("version", "Version, compiler, build type, assertions");
     version->add_flag("--json", options.json, "JSON");
     version->callback([&options] { cli::print_version(options.json); });

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include <tributary/policy.h>
+
+#include "base/options.h"
 #include "state/state.h"
 #include "support/measure.hpp"
 

@@ -62,10 +62,6 @@ std::string broken(int fault) {
     return TRIB_PACKS "/broken_pack_" + std::to_string(fault) + ".so";
 }
 
-bool has(const std::string &text, const std::string &word) {
-    return text.find(word) != std::string::npos;
-}
-
 } // namespace
 
 TEST_CASE("every rival decides the same from its pack, page for page, as built in") {

@@ -248,7 +248,7 @@ TEST_CASE("a mapping cache reads and programs; programs count in the write ampli
 TEST_CASE("every destination and victim rule of the tables is chosen by its name, and described by it") {
     for (const auto &gc : trib_gc_rules) {
         INFO(gc.name);
-        const std::string text = std::string("preset=small,gc=") + gc.name;
+        const std::string text = std::string("preset=small,substream_pages=8,gc=") + gc.name;
         Opened d(text, nullptr, 4, relocate_to_zero);
         REQUIRE(d.code == 0);
         CHECK(std::string(d.description.gc) == gc.name);

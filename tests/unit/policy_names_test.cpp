@@ -30,8 +30,9 @@ bool Names(const std::string &line, const std::string &name) {
     if (code.rfind(" *", 0) == 0 || code.find("#define TRIB_POLICY_") != std::string::npos)
         return false;
     const bool alone = name != "tributary" && name != "none" && code.find("\"" + name + "\"") != std::string::npos;
-    return alone || code.find("\"" + name + ",") != std::string::npos ||
-           code.find("policy=" + name) != std::string::npos;
+    const size_t options = code.find("\"" + name + ",");
+    const bool begins = options != std::string::npos && code.compare(options + name.size() + 2, 1, " ") != 0;
+    return alone || begins || code.find("policy=" + name) != std::string::npos;
 }
 
 } // namespace

@@ -4,18 +4,19 @@
 #include <fmt/format.h>
 #include <memory>
 #include <thread>
+#include <tributary/drive.h>
+#include <tributary/policy.h>
 
-#include "drive/drive.h"
 #include "failure.h"
 #include "import/import.h"
 #include "json.h"
 #include "option_list.h"
 #include "option_text.h"
 #include "pipeline_options.h"
-#include "policy/policy.h"
 #include "source.h"
 #include "table.h"
 #include "workload/workload.h"
+#include "wrap/trial.h"
 
 namespace cli {
 
@@ -28,7 +29,8 @@ std::string needs_text(uint32_t needs) {
     } names[] = {{TRIB_NEEDS_SIGNATURE, "call paths"},    {TRIB_NEEDS_KIND, "file kinds"},
                  {TRIB_NEEDS_HINT, "write hints"},        {TRIB_NEEDS_LEVEL, "levels"},
                  {TRIB_NEEDS_LBA, "block addresses"},     {TRIB_NEEDS_TRIM, "trim"},
-                 {TRIB_NEEDS_VSTREAM, "virtual streams"}, {TRIB_NEEDS_FUTURE, "the future"}};
+                 {TRIB_NEEDS_VSTREAM, "virtual streams"}, {TRIB_NEEDS_ANY_NAME, "any name of data"},
+                 {TRIB_NEEDS_FUTURE, "the future"}};
     std::string text;
     for (const auto &name : names)
         if (needs & name.need)
@@ -51,6 +53,7 @@ class OpenDrive {
         int rc = trib_options_open(&given, text.text().c_str(), &error);
         std::unique_ptr<trib_options, OptionsClose> options(given);
         trib_drive_env env = {};
+        env.drive = &drive;
         env.streams = STREAMS_OFFERED;
         if (rc == 0)
             rc = drive.open(&self_, &env, given, &error);
@@ -124,14 +127,14 @@ void list_policies(Form form) {
         } else if (form == Form::json) {
             list.push_back({{"name", p.name},
                             {"summary", p.summary},
-                            {"needs", needs_text(p.needs)},
-                            {"internal", p.wants_internal},
+                            {"needs", needs_text(trib_policy_needs(&p, nullptr))},
+                            {"gc", p.gc ? Json(p.gc) : Json(nullptr)},
                             {"options", options_json(p.options)}});
         } else {
             fmt::print("{}", wrapped(fmt::format("{:<18} ", p.name), p.summary));
             fmt::print("{}", wrapped(std::string(19, ' '),
-                                     "needs " + needs_text(p.needs) +
-                                         (p.wants_internal ? "; uses internal streams" : "")));
+                                     "needs " + needs_text(trib_policy_needs(&p, nullptr)) +
+                                         (p.gc ? "; own gc " + std::string(p.gc) : "")));
             fmt::print("{}\n", options_text(p.options));
         }
     }
@@ -150,7 +153,7 @@ static Json presets_of(const trib_drive &drive) {
 
 void list_drives(Form form) {
     Json list = Json::array();
-    for (const trib_drive *const *drive = trib_drives; *drive; drive++) {
+    for (const trib_drive *const *drive = trib_drives(); *drive; drive++) {
         Json presets = presets_of(**drive);
         if (form == Form::names) {
             fmt::print("{}\n", (*drive)->name);
@@ -230,9 +233,10 @@ void list_options(Form form) {
             fmt::print("{}\n{}\n", title, options_text(specs));
     };
     section("pipeline", "", trib_pipeline_options);
+    section("replay", "", trib_trial_options);
     for (const trib_policy *const *policy = trib_policies(); *policy; policy++)
         section("policy", (*policy)->name, (*policy)->options);
-    for (const trib_drive *const *drive = trib_drives; *drive; drive++)
+    for (const trib_drive *const *drive = trib_drives(); *drive; drive++)
         section("drive", (*drive)->name, (*drive)->options);
     section("workload", "(any)", trib_workload_options);
     for (const trib_workload_kind *const *kind = trib_workloads; *kind; kind++)
@@ -241,6 +245,18 @@ void list_options(Form form) {
     section("trace", "", trace_reading_options);
     if (form == Form::json)
         write_json(json, "");
+}
+
+void list_values(const std::string &key) {
+    std::string lines;
+    for (const trib_drive *const *drive = trib_drives(); *drive; drive++)
+        for (const Json &option : options_json((*drive)->options))
+            if (option["key"] == key)
+                for (const Json &choice : option["choices"])
+                    lines += choice.get<std::string>() + "\n";
+    if (lines.empty())
+        throw Failure(EXIT_USAGE, "no drive has an option '" + key + "' with a list of values; see trib options");
+    fmt::print("{}", lines);
 }
 
 void print_version(bool json) {

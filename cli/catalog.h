@@ -16,6 +16,7 @@ void describe_drive(const std::string &name, const std::vector<std::string> &opt
                     bool json); // throws Failure
 void list_workloads(Form form); // and the readers of public traces
 void list_options(Form form);
+void list_values(const std::string &key); // of a drive's option that has a list of them; throws Failure
 void print_version(bool json);
 
 } // namespace cli

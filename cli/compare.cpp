@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <tributary/policy.h>
 #include <unistd.h>
 
 #include "experiment.h"
 #include "failure.h"
 #include "future.h"
-#include "policy/policy.h"
 #include "pool.h"
 #include "requirements.h"
 #include "table.h"
@@ -16,14 +16,6 @@
 namespace cli {
 
 namespace {
-
-// The demo's rows: what a drive does alone, what RocksDB's own hints give, hand-made presets, and
-// PCStream as published, with internal streams, and with what the engine says of its writes in the
-// signature.
-const char *const DEFAULT_ROWS[] = {
-    "none",     "rocksdb-hints",          "manual",
-    "pcstream", "pcstream,internal=twin", "pcstream,salt=kind+hint+activity,internal=twin",
-};
 
 // A cell of policies x garbage collection. Internal streams replace the destination of survivors,
 // so such a row is one run shown for every gc.
@@ -40,10 +32,8 @@ struct Plan {
 };
 
 // The drive's option of that name, in its words; here it also decides the columns of the row.
-std::string parse_internal(const std::string &value, bool wanted) {
-    if (value == "auto" || value.empty())
-        return wanted ? "twin" : "";
-    if (value == "off")
+std::string parse_internal(const std::string &value) {
+    if (value == "auto" || value == "off" || value.empty())
         return "";
     if (value == "twin" || value == "substream" || value == "chain")
         return value;
@@ -88,7 +78,7 @@ Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
 // Steady WAF of the row without placement under the same gc; 0 when there is none.
 double waf_of_none(const Plan &plan, const std::vector<RunResult> &results, const std::string &gc) {
     for (const Cell &cell : plan.cells)
-        if (cell.gc == gc && plan.rows[cell.row].policy == "none" &&
+        if (cell.gc == gc && plan.rows[cell.row].policy == TRIB_POLICY_BASELINE &&
             plan.rows[cell.row].internal.empty())
             return results[cell.run].waf_steady;
     return 0;
@@ -252,6 +242,16 @@ static std::string title_of(OptionText options) {
     return told.empty() ? policy : policy + "," + told;
 }
 
+std::vector<std::string> variant_rows(uint32_t use) {
+    std::vector<std::string> texts;
+    for (const trib_policy *const *policy = trib_policies(); *policy; policy++)
+        for (const trib_policy_variant *v = (*policy)->variants; v && v->options; v++)
+            if (v->use & use)
+                texts.push_back((v->label ? std::string(v->label) + ":" : "") + (*policy)->name +
+                                (*v->options ? "," : "") + v->options);
+    return texts;
+}
+
 RowSpec parse_row(const std::string &text) {
     RowSpec row;
     size_t colon = text.find(':'), stop = text.find_first_of(",=");
@@ -259,12 +259,11 @@ RowSpec parse_row(const std::string &text) {
     row.options.merge(labelled ? text.substr(colon + 1) : text, "policy");
     row.policy = row.options.get("policy");
     trib_error error = {};
-    const trib_policy *policy = trib_policy_find(row.policy.c_str(), &error);
-    if (!policy)
+    if (!trib_policy_find(row.policy.c_str(), &error))
         throw Failure(EXIT_USAGE, error.text);
     std::string salt = row.options.get("salt");
     row.salt = !salt.empty() && salt != "none";
-    row.internal = parse_internal(row.options.get("internal"), policy->wants_internal);
+    row.internal = parse_internal(row.options.get("internal"));
     row.options.erase("internal");
     row.title = labelled ? text.substr(0, colon) : title_of(row.options);
     row.label = labelled ? row.title
@@ -275,7 +274,7 @@ RowSpec parse_row(const std::string &text) {
 void compare(const CompareOptions &options) {
     std::vector<std::string> texts = options.policies;
     if (texts.empty())
-        texts.assign(std::begin(DEFAULT_ROWS), std::end(DEFAULT_ROWS));
+        texts = variant_rows(TRIB_VARIANT_FIRST_TABLE);
     std::vector<RowSpec> rows;
     std::transform(texts.begin(), texts.end(), std::back_inserter(rows), parse_row);
     Experiment experiment;

@@ -34,6 +34,9 @@ struct RowSpec {
     bool salt = false;
 };
 
+// Rows, as of --policy, that the policies ask to be shown in (enum trib_variant_use).
+std::vector<std::string> variant_rows(uint32_t use);
+
 RowSpec parse_row(const std::string &text); // throws Failure (usage)
 
 void compare(const CompareOptions &options); // throws Failure

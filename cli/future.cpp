@@ -3,12 +3,14 @@
 
 #include <map>
 #include <tributary/pipeline.h>
+#include <tributary/policy.h>
 
 #include "failure.h"
 #include "option_text.h"
-#include "policy/policy.h"
 #include "pool.h"
+#include "requirements.h"
 #include "source.h"
+#include "wrap/trial.h"
 
 namespace cli {
 
@@ -16,13 +18,13 @@ namespace {
 
 // Which key says how many blocks there are and which of them a file gets.
 const char *const ADDRESS_KEYS[] = {"drive", "preset", "capacity",   "op",     "superblock",
-                                    "cold",  "data",   "allocation", "window", "runs"};
+                                    "cold",  "allocation", "window", "runs"};
 
 class Ledger {
   public:
     explicit Ledger(uint64_t blocks) : newest_(blocks, NEVER) {
     }
-    void observe(trib_pipeline *pipeline) {
+    void observe(trib_trial *trial) {
         trib_observer observer = {};
         observer.arg = this;
         observer.block_wrote = [](void *arg, uint64_t lba, uint64_t blocks, uint16_t) {
@@ -31,7 +33,7 @@ class Ledger {
         observer.block_discarded = [](void *arg, uint64_t lba, uint64_t blocks) {
             static_cast<Ledger *>(arg)->discarded(lba, blocks);
         };
-        trib_pipeline_observe(pipeline, &observer);
+        trib_trial_observe(trial, &observer);
     }
     std::vector<uint32_t> take();
 
@@ -70,13 +72,13 @@ std::vector<uint32_t> Ledger::take() {
 }
 
 // Up to the first event that is refused: the run itself says in its words why.
-void feed(trib_pipeline *pipeline, const RunPlan &plan, RunMeter &meter) {
+void feed(trib_trial *trial, const RunPlan &plan, RunMeter &meter) {
     std::unique_ptr<EventSource> source = open_source(plan.source);
     while (source->next() && !meter.stop.load(std::memory_order_relaxed)) {
         const trib_trace_item &item = source->item();
         if (item.kind != TRIB_TRACE_EVENT)
             continue;
-        if (trib_pipeline_process(pipeline, &item.event))
+        if (trib_trial_process(trial, &item.event))
             return;
         if (item.event.kind == TRIB_EVENT_WRITE)
             meter.done_bytes += item.event.length_bytes;
@@ -87,8 +89,7 @@ void feed(trib_pipeline *pipeline, const RunPlan &plan, RunMeter &meter) {
 bool needs_future(const std::string &options) {
     OptionText text;
     text.merge(options);
-    const trib_policy *policy = trib_policy_find(text.get("policy").c_str(), nullptr);
-    return policy && (policy->needs & TRIB_NEEDS_FUTURE);
+    return needs_of(text) & TRIB_NEEDS_FUTURE;
 }
 
 // Runs with equal texts share a future.
@@ -105,16 +106,16 @@ std::string address_options(const std::string &options) {
 
 Deaths future(const RunPlan &plan, RunMeter &meter) {
     OptionText options;
-    options.merge("none", "policy");
+    options.set("policy", TRIB_POLICY_BASELINE);
     options.merge(address_options(plan.options));
-    trib_pipeline *opened = nullptr;
+    trib_trial *opened = nullptr;
     trib_error error = {};
-    int rc = trib_pipeline_open(&opened, options.text().c_str(), false, &error);
+    int rc = trib_trial_open(&opened, options.text().c_str(), &error);
     if (rc)
         throw core_failure(rc, error.text);
-    std::unique_ptr<trib_pipeline, int (*)(trib_pipeline *)> pipeline(opened, trib_pipeline_close);
+    std::unique_ptr<trib_trial, int (*)(trib_trial *)> trial(opened, trib_trial_close);
     trib_drive_report drive = {};
-    if (trib_pipeline_drive(opened, &drive))
+    if (trib_pipeline_drive(trib_trial_pipeline(opened), &drive))
         throw Failure(EXIT_USAGE, "a policy that needs the future needs a drive, too: --drive "
                                   "emulated");
     Ledger ledger(drive.capacity_bytes / TRIB_BLOCK_BYTES);

@@ -50,7 +50,7 @@ const char *write_hint_name(uint8_t hint) {
 }
 
 const char *event_kind_name(uint8_t kind) {
-    static const char *const names[] = {nullptr, "write", "death", "relocate", "sync", "read"};
+    static const char *const names[] = {nullptr, "write", "death", nullptr, "sync", "read"};
     return name_at(names, kind, "unknown");
 }
 

@@ -8,7 +8,7 @@ namespace cli {
 // Bounds the memory of a run over a hostile trace; what is beyond it shares the row of key 0.
 static constexpr size_t SIGNATURES_MAX = 16384;
 
-Ledger::Ledger(trib_pipeline *pipeline, uint32_t stream_last, uint64_t blocks)
+Ledger::Ledger(trib_trial *trial, uint32_t stream_last, uint64_t blocks)
     : stream_last_(stream_last), blocks_(blocks) {
     trib_observer observer = {};
     observer.arg = this;
@@ -28,7 +28,7 @@ Ledger::Ledger(trib_pipeline *pipeline, uint32_t stream_last, uint64_t blocks)
                 self->block_died(self->blocks_.at(lba + i));
         };
     }
-    trib_pipeline_observe(pipeline, &observer);
+    trib_trial_observe(trial, &observer);
 }
 
 std::vector<uint64_t> Ledger::take_window() {

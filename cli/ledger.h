@@ -8,17 +8,16 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tributary/pipeline.h>
-
 #include "run.h"
+#include "wrap/trial.h"
 
 namespace cli {
 
 class Ledger {
   public:
-    // Observes the pipeline. stream_last: the highest stream that the drive has; blocks: of a drive
+    // Observes the trial. stream_last: the highest stream that the drive has; blocks: of a drive
     // whose policy decides by block, else 0.
-    Ledger(trib_pipeline *pipeline, uint32_t stream_last, uint64_t blocks);
+    Ledger(trib_trial *trial, uint32_t stream_last, uint64_t blocks);
     Ledger(const Ledger &) = delete;
     Ledger &operator=(const Ledger &) = delete;
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <tributary/policy.h>
 
 #include "catalog.h"
 #include "child.h"
@@ -38,6 +39,23 @@ void add_json_option(CLI::App *command, std::optional<std::string> &json) {
         ->expected(0, 1);
 }
 
+// Loaded as soon as it is read, so that the rest of the line may name its policies.
+void add_policy_packs(CLI::App *command) {
+    command
+        ->add_option_function<std::vector<std::string>>(
+            "--policy-pack",
+            [](const std::vector<std::string> &files) {
+                for (const std::string &file : files) {
+                    trib_error error = {};
+                    if (int code = trib_policy_pack_load(file.c_str(), &error))
+                        throw cli::core_failure(code, error.text);
+                }
+            },
+            "Policies of this shared object, too (docs/howto/policy-pack.md)")
+        ->type_name("FILE")
+        ->take_all();
+}
+
 CLI::Option *add_source(CLI::App *command, cli::SourceSpec &source) {
     CLI::Option *trace = command->add_option(
         "--trace", source.path,
@@ -58,7 +76,8 @@ void add_replay(CLI::App &app, cli::ReplayOptions &options) {
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list")
         ->default_val("emulated");
     command->add_option("--gc", options.gc,
-                        "Where garbage collection puts survivors: same, shared, twin");
+                        "Where garbage collection puts survivors; see trib options");
+    add_policy_packs(command);
     command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
     command
         ->add_option("--dump", options.dump,
@@ -128,6 +147,7 @@ void add_compare(CLI::App &app, CompareFlags &flags) {
         ->add_option("--policy", options.policies,
                      "[LABEL:]NAME[,key=value...][,internal=...]; may be repeated")
         ->take_all();
+    add_policy_packs(command);
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list");
     command->add_option("--gc", options.gcs, "Each policy runs with each of these: same,shared")
         ->delimiter(',');
@@ -170,7 +190,7 @@ void add_inspect(CLI::App &app, cli::InspectOptions &options) {
 // Flags of the commands that only list things.
 struct ListOptions {
     bool json = false, names = false, markdown = false;
-    std::string drive;
+    std::string drive, values;
     std::vector<std::string> drive_options;
 
     Form form() const {
@@ -201,6 +221,7 @@ void add_lists(CLI::App &app, ListOptions &options) {
         app.add_subcommand("policies", "List policies, what they need and their options");
     policies->add_flag("--json", options.json, "JSON");
     policies->add_flag("--names", options.names, "Names only");
+    add_policy_packs(policies);
     policies->callback([&options] { cli::list_policies(options.form()); });
     CLI::App *workloads =
         app.add_subcommand("workloads", "List synthetic workloads and readers of public traces");
@@ -211,7 +232,11 @@ void add_lists(CLI::App &app, ListOptions &options) {
         app.add_subcommand("options", "List every option of pipeline, policies and drives");
     keys->add_flag("--json", options.json, "JSON");
     keys->add_flag("--markdown", options.markdown, "Tables as in docs/options.md");
-    keys->callback([&options] { cli::list_options(options.form()); });
+    keys->add_option("--values", options.values, "Only the values of a drive's option, e.g. gc or victim")
+        ->type_name("KEY");
+    keys->callback([&options] {
+        options.values.empty() ? cli::list_options(options.form()) : cli::list_values(options.values);
+    });
     CLI::App *version = app.add_subcommand("version", "Version, compiler, build type, assertions");
     version->add_flag("--json", options.json, "JSON");
     version->callback([&options] { cli::print_version(options.json); });
@@ -246,7 +271,7 @@ void add_record(CLI::App &app, SessionFlags &flags) {
         ->type_name("FILE")
         ->default_val("tributary.trib");
     command->callback([&flags] {
-        flags.options.policy = "pcstream"; // learns, for option state; nothing is placed
+        flags.options.policy = TRIB_POLICY_DEFAULT; // learns, for option state; nothing is placed
         flags.options.drive = "none";
         flags.exit_code = cli::record(flags.options);
     });
@@ -256,7 +281,8 @@ void add_run(CLI::App &app, SessionFlags &flags) {
     CLI::App *command =
         add_session(app, "run", "Run a command under a policy and its drive", flags);
     command->add_option("--policy", flags.options.policy, "NAME[,key=value...]; see trib policies")
-        ->default_val("pcstream");
+        ->default_val(TRIB_POLICY_DEFAULT);
+    add_policy_packs(command);
     command->add_option("--drive", flags.options.drive, "NAME[,key=value...]; see trib drive list")
         ->default_val("emulated");
     command->add_option("--gc", flags.options.gc, "Where garbage collection puts survivors");
@@ -366,7 +392,7 @@ int run(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-    (void)trib_policies_add(trib_rivals, nullptr); // names of its own: nothing to refuse
+    (void)trib_policies_add(&trib_rivals, nullptr); // names of its own: nothing to refuse
     try {
         return run(argc, argv);
     } catch (const cli::Failure &failure) {

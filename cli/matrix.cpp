@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
+#include <tributary/policy.h>
 #include <unistd.h>
 
 #include "experiment_files.h"
 #include "failure.h"
 #include "future.h"
 #include "optimum.h"
-#include "policy/policy.h"
 #include "pool.h"
 #include "regime.h"
 #include "requirements.h"
@@ -24,26 +24,7 @@ namespace cli {
 
 namespace {
 
-// Besides one row for each policy: the host's own streams, and PCStream with what the engine says.
-const char *const MORE_ROWS[] = {"manual host:manual,map=host",
-                                 "pcstream salted:pcstream,salt=kind+hint+activity"};
-
-// The oracle is a bound only if its one free choice is made for it, run by run.
-const char *const ORACLE_WINDOWS[] = {"3", "10", "30"};
-
 constexpr double QUICK_CAPACITIES = 2;
-
-// Where a policy of its paper sends survivors; "" when the paper's drive has one destination.
-std::string own_destination(const trib_policy &policy) {
-    static const std::map<std::string, std::string> papers = {
-        {"pcstream", "twin"}, {"vstream", "pstream"}, {"fios", "preserve"}, {"ofios", "preserve"}};
-    auto found = papers.find(policy.name);
-    if (found != papers.end())
-        return found->second;
-    if (policy.relocate)
-        return "class";
-    return policy.wants_internal ? "twin" : "";
-}
 
 struct MatrixRun {
     RunPlan plan;
@@ -75,8 +56,23 @@ std::vector<std::string> all_rows() {
     std::vector<std::string> texts;
     for (const trib_policy *const *policy = trib_policies(); *policy; policy++)
         texts.push_back((*policy)->name);
-    texts.insert(texts.end(), std::begin(MORE_ROWS), std::end(MORE_ROWS));
+    for (std::string &text : variant_rows(TRIB_VARIANT_MATRIX))
+        texts.push_back(std::move(text));
     return texts;
+}
+
+// Of a choice that the best run makes, what there is to choose from; otherwise the options as they are.
+std::vector<OptionText> choices_of(const OptionText &options) {
+    std::vector<OptionText> choices;
+    const trib_policy *policy = trib_policy_find(options.get("policy").c_str(), nullptr);
+    for (const trib_policy_variant *v = policy ? policy->variants : nullptr; v && v->options; v++) {
+        std::string key(v->options, std::strcspn(v->options, "="));
+        if (!(v->use & TRIB_VARIANT_BEST_OF) || options.has(key))
+            continue;
+        choices.push_back(options);
+        choices.back().merge(v->options);
+    }
+    return choices.empty() ? std::vector<OptionText>{options} : choices;
 }
 
 void Maker::add_rows() {
@@ -148,13 +144,7 @@ void Maker::add_cell(MatrixCell cell, const OptionText &text) {
     run.plan.host_bytes = workload.survey.host_bytes;
     run.plan.peak_live_bytes = workload.survey.peak_live_bytes;
     run.cell = matrix_.cells.size() - 1;
-    std::vector<std::string> windows = {""};
-    if (cell.options.find("policy=oracle") != std::string::npos && !text.has("death_window"))
-        windows.assign(std::begin(ORACLE_WINDOWS), std::end(ORACLE_WINDOWS));
-    for (const std::string &window : windows) {
-        OptionText given = text;
-        if (!window.empty())
-            given.set("death_window", window);
+    for (const OptionText &given : choices_of(text)) {
         run.plan.options = given.text();
         runs_.push_back(run);
     }
@@ -178,8 +168,8 @@ void Maker::add_cells(size_t workload, size_t row, const std::string &victim) {
         add_cell(std::move(cell), text);
     };
     const trib_policy &policy = *trib_policy_find(spec.policy.c_str(), nullptr);
-    std::string own = spec.internal.empty() ? own_destination(policy) : spec.internal;
-    bool only_own = !spec.internal.empty() && !policy.wants_internal; // asked for with internal=
+    std::string own = !spec.internal.empty() ? spec.internal : policy.gc ? policy.gc : "";
+    bool only_own = !spec.internal.empty(); // asked for with internal=
     for (const std::string &gc : options_.gcs)
         if (!only_own)
             add(gc, false);
@@ -188,7 +178,7 @@ void Maker::add_cells(size_t workload, size_t row, const std::string &victim) {
         add(own, true);
 }
 
-// Of a run; of the oracle's settings the best stays.
+// Of a run; of several choices the best stays.
 void Maker::keep(const MatrixRun &run, const RunResult &result) {
     MatrixCell &cell = matrix_.cells[run.cell];
     if (cell.waf > 0 && cell.waf_steady <= result.waf_steady)

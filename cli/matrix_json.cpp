@@ -3,9 +3,9 @@
 #include "matrix.h"
 
 #include <fmt/format.h>
+#include <tributary/policy.h>
 
 #include "cluster_cost.h"
-#include "policy/policy.h"
 
 namespace cli {
 

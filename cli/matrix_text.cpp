@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <tributary/policy.h>
 
 #include "cluster_cost.h"
-#include "policy/policy.h"
 #include "table.h"
 
 namespace cli {
@@ -74,6 +74,14 @@ bool anything(const Matrix &matrix, const std::vector<size_t> &workloads, size_t
     });
 }
 
+bool stands_out(const RowSpec &row) {
+    const trib_policy *policy = trib_policy_find(row.policy.c_str(), nullptr);
+    for (const trib_policy_variant *v = policy ? policy->variants : nullptr; v && v->options; v++)
+        if (v->use & TRIB_VARIANT_STANDS_OUT)
+            return true;
+    return false;
+}
+
 std::string page_text(const Matrix &matrix, const std::vector<size_t> &workloads,
                       const std::string &gc, const std::string &victim, bool colours) {
     std::vector<Column> columns = {{"policy", Align::left, true}};
@@ -98,7 +106,7 @@ std::string page_text(const Matrix &matrix, const std::vector<size_t> &workloads
             cells.push_back(cell_text(find_cell(matrix, workload, row, gc, victim),
                                       range_of(matrix, workload, gc, victim),
                                       is_bound(matrix.rows[row])));
-        table.add(std::move(cells), matrix.rows[row].policy == "tributary");
+        table.add(std::move(cells), stands_out(matrix.rows[row]));
     }
     std::vector<std::string> theory = {"optimum (theory)"};
     if (gc == "own")

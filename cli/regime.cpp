@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <tributary/drive.h>
 
 #include "base/options.h"
-#include "drive/drive.h"
 #include "failure.h"
 #include "table.h"
 

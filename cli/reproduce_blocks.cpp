@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <tributary/policy.h>
 
 #include "rivals/fios_select.h"
-#include "policy/policy.h"
 
 namespace cli {
 

@@ -9,8 +9,7 @@
 
 namespace cli {
 
-// Needs of a policy (enum trib_policy_needs) with these options: a table by hand may need less or
-// other things than its policy says.
+// Needs of a policy (enum trib_policy_needs) with these options.
 uint32_t needs_of(const OptionText &options);
 
 // "" when everything is there; else what is missing, to follow the policy's name: "needs call

@@ -7,12 +7,13 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
+#include <tributary/policy.h>
 
 #include "drive_dump.h"
 #include "failure.h"
 #include "ledger.h"
 #include "option_text.h"
-#include "policy/policy.h"
+#include "requirements.h"
 #include "table.h"
 
 namespace cli {
@@ -21,12 +22,12 @@ namespace {
 
 constexpr uint32_t STREAM_MAX = 63; // of option `streams`
 
-struct PipelineClose {
-    void operator()(trib_pipeline *pipeline) const {
-        trib_pipeline_close(pipeline);
+struct TrialClose {
+    void operator()(trib_trial *trial) const {
+        trib_trial_close(trial);
     }
 };
-using Pipeline = std::unique_ptr<trib_pipeline, PipelineClose>;
+using Trial = std::unique_ptr<trib_trial, TrialClose>;
 
 uint64_t flash_pages(const trib_drive_report &drive) {
     return drive.host_pages + drive.gc_pages + drive.metadata_pages;
@@ -45,25 +46,24 @@ double ratio(uint64_t flash, uint64_t host) {
 bool decides_by_block(const std::string &options) {
     OptionText text;
     text.merge(options);
-    const trib_policy *policy = trib_policy_find(text.get("policy").c_str(), nullptr);
-    return policy && (policy->needs & TRIB_NEEDS_LBA);
+    return needs_of(text) & TRIB_NEEDS_LBA;
 }
 
 class Run {
   public:
     Run(const RunPlan &plan, RunMeter &meter)
         : plan_(plan), meter_(meter), source_(open_source(plan.source)) {
-        trib_pipeline *pipeline = nullptr;
+        trib_trial *trial = nullptr;
         trib_error error = {};
-        int rc = trib_pipeline_open(&pipeline, plan.options.c_str(), false, &error);
+        int rc = trib_trial_open(&trial, plan.options.c_str(), &error);
         if (rc)
             throw core_failure(rc, error.text);
-        pipeline_.reset(pipeline);
+        trial_.reset(trial);
         if (plan.deaths)
-            trib_pipeline_future(pipeline, plan.deaths->data(), plan.deaths->size());
-        result_.has_drive = trib_pipeline_drive(pipeline, &opened_) == 0;
+            trib_trial_future(trial, plan.deaths->data(), plan.deaths->size());
+        result_.has_drive = trib_pipeline_drive(pipeline(), &opened_) == 0;
         ledger_ =
-            std::make_unique<Ledger>(pipeline, result_.has_drive ? opened_.streams : STREAM_MAX,
+            std::make_unique<Ledger>(trial, result_.has_drive ? opened_.streams : STREAM_MAX,
                                      decides_by_block(plan.options)
                                          ? opened_.capacity_bytes / TRIB_BLOCK_BYTES
                                          : 0);
@@ -75,6 +75,9 @@ class Run {
     RunResult finish();
 
   private:
+    trib_pipeline *pipeline() const {
+        return trib_trial_pipeline(trial_.get());
+    }
     void feed();
     void process(const trib_event &event);
     void sample();
@@ -84,7 +87,7 @@ class Run {
     const RunPlan &plan_;
     RunMeter &meter_;
     std::unique_ptr<EventSource> source_;
-    Pipeline pipeline_;
+    Trial trial_;
     std::unique_ptr<Ledger> ledger_;
     trib_drive_report opened_ = {}; // counters after prefill, before the first event
     RunResult result_;
@@ -98,7 +101,7 @@ void Run::refuse(int rc, const trib_event &event) {
                                   result_.events, event.length_bytes, event.offset_bytes,
                                   event.file, core_failure(rc, "").what()));
     trib_drive_report drive = {};
-    trib_pipeline_drive(pipeline_.get(), &drive);
+    trib_pipeline_drive(pipeline(), &drive);
     auto capacity = static_cast<double>(drive.capacity_bytes);
     double cold =
         static_cast<double>(opened_.live_pages * TRIB_BLOCK_BYTES) / std::max(capacity, 1.0);
@@ -116,7 +119,7 @@ void Run::refuse(int rc, const trib_event &event) {
 
 void Run::process(const trib_event &event) {
     result_.events++;
-    if (int rc = trib_pipeline_process(pipeline_.get(), &event))
+    if (int rc = trib_trial_process(trial_.get(), &event))
         refuse(rc, event);
     if (event.kind != TRIB_EVENT_WRITE)
         return;
@@ -133,7 +136,7 @@ void Run::process(const trib_event &event) {
 void Run::sample() {
     trib_drive_report drive = {};
     if (result_.has_drive)
-        trib_pipeline_drive(pipeline_.get(), &drive);
+        trib_pipeline_drive(pipeline(), &drive);
     Sample sample;
     sample.host_bytes = host_bytes_;
     sample.host_pages = drive.host_pages - opened_.host_pages;
@@ -160,11 +163,11 @@ void Run::feed() {
 
 void Run::close() {
     if (!plan_.dump.empty())
-        dump_drive(pipeline_.get(), plan_.dump);
-    trib_pipeline_status(pipeline_.get(), &result_.status);
-    trib_pipeline_cost(pipeline_.get(), &result_.cost);
-    ledger_->finish(pipeline_.get(), result_);
-    int rc = trib_pipeline_close(pipeline_.release());
+        dump_drive(pipeline(), plan_.dump);
+    trib_pipeline_status(pipeline(), &result_.status);
+    trib_trial_cost(trial_.get(), &result_.cost);
+    ledger_->finish(pipeline(), result_);
+    int rc = trib_trial_close(trial_.release());
     if (rc)
         throw Failure(EXIT_RUNTIME,
                       std::string("closing the pipeline failed: ") + core_failure(rc, "").what());
@@ -178,7 +181,7 @@ RunResult Run::finish() {
     result_.truncated = source_->was_truncated();
     result_.prefilled_bytes = opened_.live_pages * TRIB_BLOCK_BYTES;
     if (result_.has_drive) {
-        trib_pipeline_drive(pipeline_.get(), &result_.drive);
+        trib_pipeline_drive(pipeline(), &result_.drive);
         trib_drive_report &drive = result_.drive;
         drive.host_pages -= opened_.host_pages;
         drive.gc_pages -= opened_.gc_pages;

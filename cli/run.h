@@ -14,12 +14,13 @@
 
 #include "histogram.h"
 #include "source.h"
+#include "wrap/trial.h"
 
 namespace cli {
 
 struct RunPlan {
     SourceSpec source;
-    std::string options; // of the pipeline
+    std::string options; // of the pipeline and the trial
     // As the survey found. Host bytes place the samples; the peak says how large a full drive
     // should have been.
     uint64_t host_bytes = 0, peak_live_bytes = 0;

@@ -153,8 +153,7 @@ void measure_memory() {
     plain.streams = kStreams;
     auto s = flash::stats(flash::open(plain));
     report("flash_bytes_per_page", double(s.memory_bytes) / double(s.physical_pages), "bytes", 1,
-           "64 GiB, per physical page; +1 with gc=pstream or class, +4 per logical page with "
-           "keep_births");
+           "64 GiB, per physical page; +1 with gc=pstream or class");
 }
 
 double steady_waf(const flash::Drive &d, uint64_t pages, double rounds) {

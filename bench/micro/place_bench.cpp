@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
+
+#include "base/options.h"
 #include "state/state.h"
 #include "support/measure.hpp"
 

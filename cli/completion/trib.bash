@@ -22,7 +22,7 @@ _trib() {
         COMPREPLY=($(compgen -c -- "$cur"))
         return
         ;;
-    --trace | --json | --dump | --preload | --session)
+    --trace | --json | --dump | --preload | --session | --policy-pack)
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
@@ -44,11 +44,11 @@ _trib() {
         return
         ;;
     --victim)
-        COMPREPLY=($(compgen -W "greedy cost-benefit fifo d-choices spare-quota" -- "$cur"))
+        COMPREPLY=($(compgen -W "$(trib options --values victim 2>/dev/null)" -- "$cur"))
         return
         ;;
     --gc)
-        COMPREPLY=($(compgen -W "same shared twin" -- "$cur"))
+        COMPREPLY=($(compgen -W "$(trib options --values gc 2>/dev/null)" -- "$cur"))
         return
         ;;
     esac
@@ -61,15 +61,15 @@ _trib() {
         COMPREPLY=($(compgen -W "--trace --set --users --no-wait --json --preload --session --help --" -- "$cur"))
         ;;
     run)
-        COMPREPLY=($(compgen -W "--policy --drive --gc --trace --set --users --no-wait --json --preload --session
+        COMPREPLY=($(compgen -W "--policy --policy-pack --drive --gc --trace --set --users --no-wait --json --preload --session
             --help --" -- "$cur"))
         ;;
     replay)
-        COMPREPLY=($(compgen -W "--trace --format --import --policy --drive --gc --set --truncated-ok --dump --json
+        COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --set --truncated-ok --dump --json
             --help" -- "$cur"))
         ;;
     compare)
-        COMPREPLY=($(compgen -W "--trace --format --import --policy --drive --gc --fill --cold --capacity --op --superblock
+        COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --fill --cold --capacity --op --superblock
             --streams --set --jobs --truncated-ok --json --matrix --workloads --victim --quick --help" -- "$cur"))
         ;;
     reproduce)
@@ -93,11 +93,14 @@ _trib() {
         describe) COMPREPLY=($(compgen -W "$(trib drive list --names 2>/dev/null) --json --help" -- "$cur")) ;;
         esac
         ;;
-    policies | workloads)
+    policies)
+        COMPREPLY=($(compgen -W "--json --names --policy-pack --help" -- "$cur"))
+        ;;
+    workloads)
         COMPREPLY=($(compgen -W "--json --names --help" -- "$cur"))
         ;;
     options)
-        COMPREPLY=($(compgen -W "--json --markdown --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "--json --markdown --values --help" -- "$cur"))
         ;;
     version)
         COMPREPLY=($(compgen -W "--json --help" -- "$cur"))

@@ -14,6 +14,18 @@ _trib_drives() {
     compadd -S '' -a names
 }
 
+_trib_gc() {
+    local -a names
+    names=(${(f)"$(trib options --values gc 2>/dev/null)"})
+    compadd -a names
+}
+
+_trib_victims() {
+    local -a names
+    names=(${(f)"$(trib options --values victim 2>/dev/null)"})
+    compadd -a names
+}
+
 _trib_formats() {
     compadd auto trib experiment workload msr blkparse mqsim disksim vscsi csv fiu alibaba tencent
 }
@@ -55,8 +67,8 @@ _trib() {
             '*::command:_normal'
         ;;
     run)
-        _arguments '--policy[policy]:policy:_trib_policies' '--drive[drive]:drive:_trib_drives' \
-            '--gc[where survivors go]:gc:(same shared twin)' '--trace[record, too]:trace:_files' \
+        _arguments '--policy[policy]:policy:_trib_policies' '*--policy-pack[more policies]:file:_files' '--drive[drive]:drive:_trib_drives' \
+            '--gc[where survivors go]:gc:_trib_gc' '--trace[record, too]:trace:_files' \
             '*--set[more options]:key=value' '--users[processes of other users, too]' \
             '--no-wait[end with the command]' '--json[summary]:file:_files' \
             '--preload[libtributary-preload.so]:file:_files' '--session[session file]:file:_files' \
@@ -64,22 +76,22 @@ _trib() {
         ;;
     replay)
         _arguments '--trace[trace, experiment or public trace]:trace:_files' \
-            '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '--policy[policy]:policy:_trib_policies' \
-            '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:(same shared twin)' \
+            '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '--policy[policy]:policy:_trib_policies' '*--policy-pack[more policies]:file:_files' \
+            '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:_trib_gc' \
             '*--set[more options]:key=value' '--truncated-ok[replay up to the cut]' \
             '--dump[state of the drive as JSON]:file:_files' '--json=-[JSON]::file:_files'
         ;;
     compare)
         _arguments '--trace[trace, experiment or public trace]:trace:_files' \
-            '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '*--policy[policy]:policy:_trib_policies' \
-            '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:(same shared twin)' \
+            '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '*--policy[policy]:policy:_trib_policies' '*--policy-pack[more policies]:file:_files' \
+            '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:_trib_gc' \
             '--fill[live data, percent of capacity]:percent' '--cold[cold files, percent of live data]:percent' \
             '--capacity[exported capacity]:size' '--op[over-provisioning]:percent' \
             '--superblock[erased together]:size' '--streams[streams besides S0]:number' \
             '*--set[more options]:key=value' '--jobs[runs side by side]:number' \
             '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files' \
             '--matrix[every policy on every workload]' '*--workloads[experiments or folders]:path:_files' \
-            '--victim[which superblock is collected]:victim:(greedy cost-benefit fifo d-choices spare-quota)' \
+            '--victim[which superblock is collected]:victim:_trib_victims' \
             '--quick[a glance, not a result]'
         ;;
     reproduce)
@@ -92,11 +104,14 @@ _trib() {
     drive)
         _arguments '1:command:(list describe)' '2:drive:_trib_drives' '--json[JSON]' '--names[names only]'
         ;;
-    policies | workloads)
+    policies)
+        _arguments '--json[JSON]' '--names[names only]' '*--policy-pack[more policies]:file:_files'
+        ;;
+    workloads)
         _arguments '--json[JSON]' '--names[names only]'
         ;;
     options)
-        _arguments '--json[JSON]' '--markdown[tables as in docs/options.md]'
+        _arguments '--json[JSON]' '--markdown[tables as in docs/options.md]' '--values[values of a drive'\''s option]:key:(gc victim)'
         ;;
     version)
         _arguments '--json[JSON]'

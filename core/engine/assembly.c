@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "flow.h"
+#include "policy/policies.h"
 
 #define FIELD(name) offsetof(struct trib_pipeline_settings, name)
 
 const struct trib_option_spec trib_pipeline_options[] = {
-    {.key = "policy", .fallback = "pcstream", .type = TRIB_OPTION_TEXT, .offset = FIELD(policy),
+    {.key = "policy", .fallback = TRIB_POLICY_DEFAULT, .type = TRIB_OPTION_TEXT, .offset = FIELD(policy),
      .help = "who decides the stream (trib policies)"},
     {.key = "drive", .fallback = "emulated", .type = TRIB_OPTION_TEXT, .offset = FIELD(drive),
      .help = "who takes the writes (trib drive list); none: learn and record only"},
@@ -31,9 +32,6 @@ const struct trib_option_spec trib_pipeline_options[] = {
     {.key = "salt", .fallback = "none", .type = TRIB_OPTION_FLAGS, .offset = FIELD(salt),
      .choices = "kind|hint|activity|family|level|tenant",
      .help = "what joins the call path in a signature"},
-    {.key = "pages", .fallback = "front+content+modifications", .type = TRIB_OPTION_FLAGS, .offset = FIELD(pages),
-     .choices = "front|content|modifications|flusher",
-     .help = "what counts of a database page's context, to compare (docs/formats/page-context.md)"},
     {.key = "attributes", .fallback = "8192", .type = TRIB_OPTION_U32, .offset = FIELD(attributes),
      .minimum = 1, .maximum = 1 << 20, .help = "rows of the attribute table"},
     {.key = "runs", .fallback = "4194304", .type = TRIB_OPTION_U32, .offset = FIELD(runs),
@@ -76,7 +74,7 @@ static void reclaimed(void *arg, uint16_t stream, bool internal, uint64_t opened
                                 .closed_age = closed_age};
 
     if (pipeline->policy_is_open) /* a drive may collect while it is filled with cold data */
-        pipeline->policy->reclaimed(pipeline->policy_self, &unit);
+        pipeline->policy->blocks.reclaimed(pipeline->policy_self, &unit);
 }
 
 static int open_state(struct trib_pipeline *pipeline, struct trib_error *error) {
@@ -93,20 +91,23 @@ static int open_state(struct trib_pipeline *pipeline, struct trib_error *error) 
 }
 
 static int open_drive(struct trib_pipeline *pipeline, struct trib_options *options,
-                      struct trib_error *error) {
+                      const struct trib_pipeline_wraps *wraps, struct trib_error *error) {
     struct trib_pipeline_settings *settings = &pipeline->settings;
-    const struct trib_drive *drive = NULL;
-    struct trib_drive_env env = {.streams = settings->streams,
-                                 .wants_internal = pipeline->policy->wants_internal,
-                                 .relocate = pipeline->policy->relocate ? relocate : NULL,
-                                 .reclaimed = pipeline->policy->reclaimed ? reclaimed : NULL,
-                                 .gc_arg = pipeline};
+    const struct trib_policy *policy = pipeline->policy;
 
     if (strcmp(settings->drive, "none") == 0)
         return 0;
-    drive = trib_drive_find(settings->drive, error);
+    const struct trib_drive *drive = trib_drive_find(settings->drive, error);
     if (!drive)
         return -EINVAL;
+    if (wraps->drive)
+        drive = wraps->drive(wraps->arg, drive);
+    struct trib_drive_env env = {.drive = drive,
+                                 .streams = settings->streams,
+                                 .own_gc = policy->gc,
+                                 .relocate = policy->relocate ? relocate : NULL,
+                                 .reclaimed = policy->blocks.reclaimed ? reclaimed : NULL,
+                                 .gc_arg = pipeline};
     int rc = drive->open(&pipeline->drive_self, &env, options, error);
     if (rc)
         return rc;
@@ -129,7 +130,8 @@ static uint64_t spare_blocks(const struct trib_drive_description *drive) {
 
 static int open_policy(struct trib_pipeline *pipeline, struct trib_options *options,
                        struct trib_error *error) {
-    struct trib_policy_env env = {.state = pipeline->state,
+    struct trib_policy_env env = {.policy = pipeline->policy,
+                                  .state = pipeline->state,
                                   .streams = pipeline->drive ? pipeline->description.streams
                                                              : pipeline->settings.streams,
                                   .capacity_bytes = pipeline->description.capacity_bytes,
@@ -150,7 +152,7 @@ static int open_policy(struct trib_pipeline *pipeline, struct trib_options *opti
 }
 
 static int assemble(struct trib_pipeline *pipeline, struct trib_options *options, bool live,
-                    struct trib_error *error) {
+                    const struct trib_pipeline_wraps *wraps, struct trib_error *error) {
     int rc = trib_options_take(options, trib_pipeline_options, &pipeline->settings, error);
 
     if (rc)
@@ -158,7 +160,12 @@ static int assemble(struct trib_pipeline *pipeline, struct trib_options *options
     pipeline->policy = trib_policy_find(pipeline->settings.policy, error);
     if (!pipeline->policy)
         return -EINVAL;
-    rc = open_drive(pipeline, options, error);
+    if (wraps->policy)
+        pipeline->policy = wraps->policy(wraps->arg, pipeline->policy);
+    pipeline->needs = pipeline->policy->needs;
+    if (pipeline->policy->needs_given)
+        pipeline->needs |= pipeline->policy->needs_given(options);
+    rc = open_drive(pipeline, options, wraps, error);
     if (rc == 0)
         rc = open_state(pipeline, error);
     if (rc == 0)
@@ -176,6 +183,11 @@ static int assemble(struct trib_pipeline *pipeline, struct trib_options *options
 
 int trib_pipeline_open(struct trib_pipeline **out, const char *text, bool live,
                        struct trib_error *error) {
+    return trib_pipeline_open_wrapped(out, text, live, &(struct trib_pipeline_wraps){0}, error);
+}
+
+int trib_pipeline_open_wrapped(struct trib_pipeline **out, const char *text, bool live,
+                               const struct trib_pipeline_wraps *wraps, struct trib_error *error) {
     struct trib_error ignored;
     struct trib_options *options = NULL;
     struct trib_pipeline *pipeline = calloc(1, sizeof *pipeline);
@@ -187,7 +199,7 @@ int trib_pipeline_open(struct trib_pipeline **out, const char *text, bool live,
         return trib_fail(error, -ENOMEM, "out of memory");
     int rc = trib_options_open(&options, text, error);
     if (rc == 0)
-        rc = assemble(pipeline, options, live, error);
+        rc = assemble(pipeline, options, live, wraps, error);
     trib_options_close(options);
     if (rc)
         trib_pipeline_close(pipeline);

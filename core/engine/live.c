@@ -247,6 +247,8 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
     out->rings_damaged = counts.damaged;
     out->starts_uncovered = live->starts_uncovered;
     memcpy(out->uncovered, live->uncovered, sizeof out->uncovered);
+    if (live->trace)
+        snprintf(out->trace_stopped, sizeof out->trace_stopped, "%s", trib_trace_writer_stopped(live->trace));
     out->trace_bytes = live->trace ? trib_trace_writer_bytes(live->trace) : 0;
 }
 
@@ -347,7 +349,7 @@ int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struc
     live->began_ns = trib_now_ns();
     rc = open_recorder(live, error); /* first: a second daemon of this name touches no trace */
     if (rc == 0 && path[0])
-        rc = trib_trace_writer_open(&live->trace, path, error);
+        rc = trib_trace_writer_open_within(&live->trace, path, &pipeline->settings.trace_limits, error);
     if (rc == 0 && (rc = start_thread(live)))
         trib_fail(error, rc, "cannot start the maintenance thread: %s", strerror(-rc));
     if (rc)

@@ -1,51 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people and reports may ask of a pipeline. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "flow.h"
-
-void trib_pipeline_observe(struct trib_pipeline *pipeline, const struct trib_observer *observer) {
-    trib_state_lock(pipeline->state);
-    pipeline->observer = *observer;
-    trib_state_unlock(pipeline->state);
-}
-
-void trib_pipeline_future(struct trib_pipeline *pipeline, const uint32_t *deaths,
-                            uint64_t count) {
-    pipeline->deaths = deaths;
-    pipeline->deaths_count = count;
-}
-
-/* The middle of the class that has the median; 0 if nothing was timed. */
-static double median_ns(const uint32_t timed[TRIB_PROBE_CLASSES]) {
-    uint64_t all = 0, below = 0;
-
-    for (unsigned i = 0; i < TRIB_PROBE_CLASSES; i++)
-        all += timed[i];
-    for (unsigned i = 0; i < TRIB_PROBE_CLASSES; i++) {
-        below += timed[i];
-        if (all && 2 * below >= all)
-            return ldexp(1 + ((double)(i % 8) + 0.5) / 8, (int)(i / 8)) - 1;
-    }
-    return 0;
-}
-
-void trib_pipeline_cost(struct trib_pipeline *pipeline, struct trib_cost_report *out) {
-    const struct trib_flow_probe *probe = &pipeline->probe;
-    const struct trib_policy *policy = pipeline->policy;
-
-    trib_state_lock(pipeline->state);
-    *out = (struct trib_cost_report){.place_calls = probe->place_calls, .died_calls = probe->died_calls};
-    out->place_ns = median_ns(probe->place_timed);
-    out->died_ns = median_ns(probe->died_timed);
-    if (policy->needs & TRIB_NEEDS_SIGNATURE)
-        out->state_bytes = trib_state_attribute_count(pipeline->state) * sizeof(struct trib_attribute);
-    if (policy->memory_bytes)
-        out->state_bytes += policy->memory_bytes(pipeline->policy_self);
-    trib_state_unlock(pipeline->state);
-}
 
 struct visit_live {
     const struct trib_pipeline *pipeline;
@@ -76,18 +34,6 @@ void trib_pipeline_visit_live(struct trib_pipeline *pipeline,
     trib_state_unlock(pipeline->state);
 }
 
-static struct trib_attribute_report report_row(const struct trib_attribute *row) {
-    return (struct trib_attribute_report){.who = row->who,
-                                          .key = row->key,
-                                          .written_bytes = row->written_bytes,
-                                          .died_bytes = row->died_bytes,
-                                          .live_bytes = row->live_bytes,
-                                          .lifetime_mean_bytes = row->lifetime_mean,
-                                          .lifetime_deviation_bytes = sqrt(row->lifetime_variance),
-                                          .samples = row->samples,
-                                          .stream = row->stream};
-}
-
 void trib_pipeline_visit_attributes(struct trib_pipeline *pipeline,
                                     void (*visit)(void *arg, const struct trib_attribute_report *row),
                                     void *arg) {
@@ -95,8 +41,9 @@ void trib_pipeline_visit_attributes(struct trib_pipeline *pipeline,
 
     trib_state_lock(pipeline->state);
     for (uint32_t next = 0; (next = trib_state_next(pipeline->state, next, &ref));) {
-        struct trib_attribute_report report = report_row(trib_state_attribute(pipeline->state, ref));
-        visit(arg, &report);
+        struct trib_attribute_report report;
+        if (trib_attribute_read(pipeline->state, ref, &report))
+            visit(arg, &report);
     }
     trib_state_unlock(pipeline->state);
 }
@@ -141,10 +88,10 @@ int trib_pipeline_drive(struct trib_pipeline *pipeline, struct trib_drive_report
 int trib_pipeline_dump_drive(struct trib_pipeline *pipeline, void *file) {
     if (!pipeline->drive)
         return -ENODEV;
-    if (!pipeline->drive->dump)
+    if (!pipeline->drive->model->dump)
         return -ENOSYS;
     trib_state_lock(pipeline->state);
-    int rc = pipeline->drive->dump(pipeline->drive_self, file);
+    int rc = pipeline->drive->model->dump(pipeline->drive_self, file);
     trib_state_unlock(pipeline->state);
     return rc;
 }

@@ -4,7 +4,7 @@
 #ifndef TRIB_POLICY_AUTOSTREAM_H
 #define TRIB_POLICY_AUTOSTREAM_H
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
 
 TRIB_C_BEGIN
 

@@ -208,8 +208,7 @@ const struct trib_policy trib_policy_dstream = {
     .open = dstream_open,
     .close = dstream_close,
     .place = dstream_place,
-    .discarded = dstream_discarded,
-    .map_cache_bytes = dstream_map_cache_bytes,
+    .blocks = {.discarded = dstream_discarded, .map_cache_bytes = dstream_map_cache_bytes},
     .reclusterings = dstream_reclusterings,
     .memory_bytes = dstream_memory_bytes,
 };

@@ -176,11 +176,12 @@ const struct trib_policy trib_policy_fios = {
     .summary = "features of 32-KiB chunks, learned once (TOS'22)",
     .options = options,
     .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_PAGE,
+    .gc = "preserve",
     .open = fios_open,
     .close = fios_close,
     .place = fios_place,
     .tick = fios_tick,
-    .discarded = fios_discarded,
+    .blocks = {.discarded = fios_discarded},
     .reclusterings = fios_reclusterings,
     .memory_bytes = fios_memory_bytes,
 };

@@ -8,7 +8,7 @@
 #define TRIB_POLICY_FIOS_TRACE_H
 
 #include "rivals/fios_select.h"
-#include "policy/policy.h"
+#include <tributary/policy.h>
 
 TRIB_C_BEGIN
 

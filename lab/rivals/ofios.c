@@ -154,11 +154,12 @@ const struct trib_policy trib_policy_ofios = {
     .summary = "fios, learned anew in every window (TOS'22)",
     .options = options,
     .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_PAGE,
+    .gc = "preserve",
     .open = ofios_open,
     .close = ofios_close,
     .place = ofios_place,
     .tick = ofios_tick,
-    .discarded = ofios_discarded,
+    .blocks = {.discarded = ofios_discarded},
     .reclusterings = ofios_reclusterings,
     .memory_bytes = ofios_memory_bytes,
 };

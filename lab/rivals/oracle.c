@@ -153,11 +153,21 @@ static uint64_t oracle_memory(void *self) {
     return ((const struct oracle *)self)->blocks * sizeof(uint64_t);
 }
 
+/* A bound only if its one free choice is made for it, run by run. */
+static const struct trib_policy_variant variants[] = {
+    {.options = "death_window=3", .use = TRIB_VARIANT_BEST_OF},
+    {.options = "death_window=10", .use = TRIB_VARIANT_BEST_OF},
+    {.options = "death_window=30", .use = TRIB_VARIANT_BEST_OF},
+    {.options = NULL},
+};
+
 const struct trib_policy trib_policy_oracle = {
     .name = "oracle",
     .summary = "clairvoyant bound: streams by known death time",
     .options = options,
     .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_PAGE | TRIB_NEEDS_FUTURE,
+    .gc = "class",
+    .variants = variants,
     .open = oracle_open,
     .close = oracle_close,
     .place = oracle_place,

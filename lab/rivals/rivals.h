@@ -3,7 +3,7 @@
 #ifndef TRIB_LAB_RIVALS_H
 #define TRIB_LAB_RIVALS_H
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
 
 TRIB_C_BEGIN
 
@@ -17,8 +17,9 @@ extern const struct trib_policy trib_policy_equal_partition;
 extern const struct trib_policy trib_policy_sepbit;
 extern const struct trib_policy trib_policy_oracle;
 
-/* NULL-terminated. */
-extern const struct trib_policy *const trib_rivals[];
+/* NULL-terminated, and as a pack. */
+extern const struct trib_policy *const trib_rivals_list[];
+extern const struct trib_policy_pack trib_rivals;
 
 TRIB_C_END
 #endif

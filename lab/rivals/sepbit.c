@@ -144,10 +144,11 @@ const struct trib_policy trib_policy_sepbit = {
     .summary = "blocks by the age of what they replace (FAST'22)",
     .options = options,
     .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_PAGE,
+    .gc = "class",
     .open = sepbit_open,
     .close = sepbit_close,
     .place = sepbit_place,
     .relocate = sepbit_relocate,
-    .reclaimed = sepbit_reclaimed,
+    .blocks = {.reclaimed = sepbit_reclaimed},
     .memory_bytes = sepbit_memory_bytes,
 };

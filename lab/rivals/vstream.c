@@ -72,6 +72,16 @@ static const struct trib_option_spec options[] = {
 };
 /* clang-format on */
 
+/* What tells virtual streams apart; a tenant has everything. */
+static uint32_t vstream_needs(struct trib_options *given) {
+    static const uint32_t of_source[] = {
+        [BY_AUTO] = TRIB_NEEDS_ANY_NAME, [BY_HOST] = TRIB_NEEDS_VSTREAM, [BY_HINT] = TRIB_NEEDS_HINT,
+        [BY_KIND] = TRIB_NEEDS_KIND,     [BY_TENANT] = 0,                [BY_SIGNATURE] = TRIB_NEEDS_SIGNATURE};
+    struct settings settings;
+
+    return of_source[trib_options_take(given, options, &settings, NULL) ? BY_AUTO : settings.source];
+}
+
 struct buffered {
     uint32_t lba, written;
 };
@@ -309,13 +319,15 @@ const struct trib_policy trib_policy_vstream = {
     .name = "vstream",
     .summary = "virtual streams mapped by lifetime (vStream-FTL, TCE'21)",
     .options = options,
-    .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_TRIM | TRIB_NEEDS_VSTREAM,
+    .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_TRIM,
+    .needs_given = vstream_needs,
+    .gc = "pstream",
     .open = vstream_open,
     .close = vstream_close,
     .place = vstream_place,
     .relocate = vstream_relocate,
     .tick = vstream_tick,
-    .discarded = vstream_discarded,
+    .blocks = {.discarded = vstream_discarded},
     .reclusterings = vstream_reclusterings,
     .memory_bytes = vstream_memory_bytes,
 };

@@ -4,7 +4,10 @@
 #include "support/catch.hpp"
 #include "support/events.hpp"
 
-#include "drive/drive.h"
+#include <tributary/drive.h>
+#include <tributary/pipeline.h>
+
+#include "base/options.h"
 
 #include <cerrno>
 #include <cstring>
@@ -19,6 +22,7 @@ class Drive {
         trib_options *options = nullptr;
         REQUIRE(trib_options_open(&options, text.c_str(), &error) == 0);
         trib_drive_env env{};
+        env.drive = drive;
         env.streams = streams;
         code = drive->open(&self, &env, options, &error);
         if (!code && trib_options_finish(options, &error)) {
@@ -49,7 +53,7 @@ class Drive {
 
 std::vector<const trib_drive *> all_drives() {
     std::vector<const trib_drive *> drives;
-    for (auto drive = trib_drives; *drive; drive++)
+    for (auto drive = trib_drives(); *drive; drive++)
         drives.push_back(*drive);
     return drives;
 }
@@ -111,15 +115,15 @@ TEST_CASE("every drive keeps its promises") {
             REQUIRE(description.physical_bytes > description.capacity_bytes);
     }
     SECTION("ranges are checked and a refused call changes nothing") {
-        REQUIRE(drive->write(d.self, blocks, 1, 0, nullptr) == -EINVAL);
-        REQUIRE(drive->write(d.self, blocks - 1, 2, 0, nullptr) == -EINVAL);
-        REQUIRE(drive->write(d.self, UINT64_MAX, 2, 0, nullptr) == -EINVAL);
-        REQUIRE(drive->write(d.self, 0, 0, 0, nullptr) == -EINVAL);
-        REQUIRE(drive->discard(d.self, 0, 0) == -EINVAL);
-        REQUIRE(drive->discard(d.self, blocks - 1, 2) == -EINVAL);
-        REQUIRE(drive->discard(d.self, 1, UINT64_MAX) == -EINVAL);
-        REQUIRE(drive->read(d.self, blocks, 1, nullptr) == -EINVAL);
-        REQUIRE(drive->read(d.self, 0, 0, nullptr) == -EINVAL);
+        REQUIRE(drive->model->write(d.self, blocks, 1, 0) == -EINVAL);
+        REQUIRE(drive->model->write(d.self, blocks - 1, 2, 0) == -EINVAL);
+        REQUIRE(drive->model->write(d.self, UINT64_MAX, 2, 0) == -EINVAL);
+        REQUIRE(drive->model->write(d.self, 0, 0, 0) == -EINVAL);
+        REQUIRE(drive->model->discard(d.self, 0, 0) == -EINVAL);
+        REQUIRE(drive->model->discard(d.self, blocks - 1, 2) == -EINVAL);
+        REQUIRE(drive->model->discard(d.self, 1, UINT64_MAX) == -EINVAL);
+        REQUIRE(drive->model->read(d.self, blocks, 1) == -EINVAL);
+        REQUIRE(drive->model->read(d.self, 0, 0) == -EINVAL);
         REQUIRE(d.stats().host_pages == 0);
         REQUIRE(d.stats().discarded_pages == 0);
     }
@@ -130,16 +134,16 @@ TEST_CASE("every drive keeps its promises") {
             const uint32_t n = 1 + uint32_t(random.below(16));
             const uint64_t lba = random.below(blocks - n + 1);
             if (random.chance(5)) {
-                REQUIRE(drive->discard(d.self, lba, n) == 0);
+                REQUIRE(drive->model->discard(d.self, lba, n) == 0);
                 continue;
             }
             const auto stream =
                 uint16_t(random.below(description.streams + 2)); // one more than there are
-            REQUIRE(drive->write(d.self, lba, n, stream, nullptr) == 0);
+            REQUIRE(drive->model->write(d.self, lba, n, stream) == 0);
             written += n;
             remapped += stream > description.streams ? n : 0;
         }
-        REQUIRE(drive->read(d.self, 0, 8, nullptr) == 0);
+        REQUIRE(drive->model->read(d.self, 0, 8) == 0);
         const auto stats = d.stats();
         REQUIRE(stats.host_pages == written);
         REQUIRE(remapped > 0);
@@ -157,22 +161,21 @@ TEST_CASE("every drive keeps its promises") {
     }
     SECTION("deleting everything leaves nothing alive") {
         for (uint64_t lba = 0; lba < blocks; lba += 64)
-            REQUIRE(drive->write(d.self, lba, uint32_t(std::min<uint64_t>(64, blocks - lba)), 1,
-                                 nullptr) == 0);
+            REQUIRE(drive->model->write(d.self, lba, uint32_t(std::min<uint64_t>(64, blocks - lba)), 1) == 0);
         REQUIRE(d.stats().live_pages == blocks);
-        REQUIRE(drive->discard(d.self, 0, blocks) == 0);
+        REQUIRE(drive->model->discard(d.self, 0, blocks) == 0);
         REQUIRE(d.stats().live_pages == 0);
         REQUIRE(d.stats().live_pages_peak == blocks);
         REQUIRE(d.stats().discarded_pages == blocks);
     }
     SECTION("the dump is JSON-like and complete") {
-        if (!drive->dump)
+        if (!drive->model->dump)
             return;
         char *text = nullptr;
         size_t length = 0;
         FILE *out = open_memstream(&text, &length);
-        drive->write(d.self, 0, 1, 1, nullptr);
-        REQUIRE(drive->dump(d.self, out) == 0);
+        drive->model->write(d.self, 0, 1, 1);
+        REQUIRE(drive->model->dump(d.self, out) == 0);
         fclose(out);
         const std::string dump(text, length);
         free(text);
@@ -191,8 +194,7 @@ TEST_CASE("the same writes give the same drive") {
         trib_test::Random random(11);
         const uint64_t blocks = d.describe().capacity_bytes / TRIB_BLOCK_BYTES;
         for (uint64_t i = 0; i < 2 * blocks; i++)
-            REQUIRE(drive->write(d.self, random.below(blocks), 1, uint16_t(random.below(5)),
-                                 nullptr) == 0);
+            REQUIRE(drive->model->write(d.self, random.below(blocks), 1, uint16_t(random.below(5))) == 0);
         result = d.stats();
     }
     REQUIRE(results[0].gc_pages == results[1].gc_pages);

@@ -31,16 +31,16 @@ uint16_t write_blocks(Policy &policy, const trib_context &who, trib_attribute_re
                       uint64_t block_clock, Random &random) {
     const uint64_t lba = random.below(BLOCKS - 64);
     const bool by_page = policy.policy->needs & TRIB_NEEDS_PAGE;
-    if (policy.policy->discarded && random.chance(10))
-        policy.policy->discarded(policy.self, lba, 1 + random.below(64),
+    if (policy.policy->blocks.discarded && random.chance(10))
+        policy.policy->blocks.discarded(policy.self, lba, 1 + random.below(64),
                                  block_clock * TRIB_BLOCK_BYTES);
-    if (policy.policy->reclaimed && random.chance(10)) {
+    if (policy.policy->blocks.reclaimed && random.chance(10)) {
         trib_reclaim unit{};
         unit.internal = random.chance(50);
         unit.stream = uint16_t(random.below(policy.streams + 1));
         unit.closed_age = random.below(10000);
         unit.opened_age = unit.closed_age + random.below(1000);
-        policy.policy->reclaimed(policy.self, &unit);
+        policy.policy->blocks.reclaimed(policy.self, &unit);
     }
     trib_placement write{};
     write.who = who;

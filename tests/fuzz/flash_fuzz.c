@@ -76,7 +76,6 @@ static struct trib_flash_config config_of(struct input *in, struct run *r) {
         c.map_entry_bytes = 64;
     }
     uint8_t flags = next(in);
-    c.keep_births = flags & 1;
     c.relocate = relocate;
     c.gc_arg = r;
     if (flags & 2) {

@@ -28,7 +28,7 @@ Labels step(trib_dstream_clusters &k, const Values &values) {
 }
 
 uint64_t cache(const Policy &policy) {
-    return policy.policy->map_cache_bytes(policy.self);
+    return policy.policy->blocks.map_cache_bytes(policy.self);
 }
 
 constexpr uint64_t KIB = 1024, MIB = 1024 * KIB, GIB = 1024 * MIB;
@@ -123,7 +123,7 @@ TEST_CASE("updates are counted per partition; streams follow them at the end of 
         REQUIRE(write(p * part, 100) == 0);
     REQUIRE(write(0, 50) == 0); // partition 0: 50 updates
     REQUIRE(write(part, 40) == 0);
-    dstream.policy->discarded(dstream.self, 2 * part, 10, 0);
+    dstream.policy->blocks.discarded(dstream.self, 2 * part, 10, 0);
     REQUIRE(write(2 * part, 10) == 0); // trimmed before: none
     // The timestamp is over: {50, 40, 0, 0} in ascending order are S1, S2, S3.
     REQUIRE(write(3 * part, 1) == 1);

@@ -14,7 +14,7 @@ void collected(const Policy &policy, uint64_t opened_age, uint16_t stream = 1,
     unit.stream = stream;
     unit.internal = internal;
     unit.opened_age = opened_age;
-    policy.policy->reclaimed(policy.self, &unit);
+    policy.policy->blocks.reclaimed(policy.self, &unit);
 }
 
 uint16_t moved(const Policy &policy, uint64_t lba, uint64_t block_clock, uint16_t victim_class,

@@ -140,8 +140,8 @@ TEST_CASE("a trim is a death as an overwrite is") {
     host.write(0, 0);
     host.idle(50);
     host.live(1, 100, 3); // its first write tells the time: 52
-    vstream.policy->discarded(vstream.self, 0, 1, 0);
-    vstream.policy->discarded(vstream.self, 0, 1, 0); // dead already
+    vstream.policy->blocks.discarded(vstream.self, 0, 1, 0);
+    vstream.policy->blocks.discarded(vstream.self, 0, 1, 0); // dead already
     vstream.tick(13 * MIB);
     REQUIRE(host.where(2) == Streams{2, 1});
 }

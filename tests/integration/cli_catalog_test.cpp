@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "drive/drive.h"
+#include <tributary/drive.h>
 #include "pipeline_options.h"
-#include "policy/policy.h"
+#include <tributary/policy.h>
 
 using namespace trib_test;
 
@@ -53,7 +53,7 @@ TEST_CASE("policies and drives are the registries") {
     CHECK(policy_names.size() == count);
     CHECK(count >= 4);
     const Json drives = trib({"drive", "list", "--json"}).json()["drives"];
-    CHECK(drives[0]["name"] == trib_drives[0]->name);
+    CHECK(drives[0]["name"] == trib_drives()[0]->name);
     CHECK(has(drives.dump(), "pm963"));
     for (const auto &command :
          {std::vector<std::string>{"policies"}, {"workloads"}, {"drive", "list"}, {"options"}, {"version"}}) {
@@ -104,8 +104,8 @@ TEST_CASE("docs/options.md holds the tables that the tool prints, all keys and n
     std::vector<const trib_option_spec *> all = {trib_pipeline_options};
     for (size_t i = 0; trib_policies()[i]; i++)
         all.push_back(trib_policies()[i]->options);
-    for (size_t i = 0; trib_drives[i]; i++)
-        all.push_back(trib_drives[i]->options);
+    for (size_t i = 0; trib_drives()[i]; i++)
+        all.push_back(trib_drives()[i]->options);
     for (const trib_option_spec *specs : all)
         for (; specs && specs->key; specs++) {
             INFO(specs->key);

@@ -3,14 +3,15 @@
 // what things are called does not matter.
 #include "support/events.hpp"
 #include "support/flash_drive.hpp"
-#include "support/pipeline.hpp"
+#include "support/trial.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
+
 #include "workload/workload.h"
 
 using namespace trib_test;
@@ -59,10 +60,10 @@ class Run {
             static_cast<std::vector<Step> *>(arg)->push_back(
                 {uint32_t(lba), uint32_t(blocks), 0, true});
         };
-        trib_pipeline_observe(pipeline_.get(), &observer);
+        pipeline_.observe(observer);
     }
     void tell(const trib_event &event) {
-        if (trib_pipeline_process(pipeline_.get(), &event))
+        if (pipeline_.process(event))
             FAIL("the drive refused a write");
     }
     void half() {
@@ -83,7 +84,7 @@ class Run {
     }
 
   private:
-    Pipeline pipeline_;
+    Trial pipeline_;
     std::vector<Step> steps_;
     trib_drive_report half_{};
 };

@@ -2,7 +2,7 @@
 // vStream-FTL's synthetic benchmark (TCE'21 section VI.B) at 1/256 of its size: 64 partitions, 48
 // hot of 2 units, 8 warm of 4, 8 cold of 16, on a drive of 256 units; one write of 128 KiB per
 // partition in turn, sequential inside, wrapping at the end. One virtual stream per partition.
-#include "support/pipeline.hpp"
+#include "support/trial.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +43,7 @@ class Benchmark {
         trib_observer observer{};
         observer.arg = this;
         observer.block_wrote = wrote;
-        trib_pipeline_observe(pipeline_.get(), &observer);
+        pipeline_.observe(observer);
         for (uint64_t at = 0; at < CAPACITY / 10 * 9 / WRITE * WRITE; at += WRITE) // warm-up
             write(TRIB_STREAM_UNDECIDED, at);
         clock_ = 0;
@@ -113,7 +113,7 @@ class Benchmark {
         event.who.level = TRIB_LEVEL_UNKNOWN;
         event.who.io_activity = TRIB_ACTIVITY_UNKNOWN;
         clock_ += WRITE;
-        if (trib_pipeline_process(pipeline_.get(), &event))
+        if (pipeline_.process(event))
             throw std::runtime_error("a write in range failed");
     }
     static void wrote(void *arg, uint64_t, uint64_t, uint16_t stream) {
@@ -121,7 +121,7 @@ class Benchmark {
         self->stream_[self->partition_] = stream;
     }
 
-    Pipeline pipeline_;
+    Trial pipeline_;
     std::vector<uint64_t> start_, size_, next_;
     std::map<int, uint16_t> stream_;
     uint64_t clock_ = 0;

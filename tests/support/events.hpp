@@ -297,7 +297,8 @@ inline trib_event arbitrary_event(Random &random) {
     event.wall_ns = extreme();
     event.thread = static_cast<uint32_t>(extreme());
     event.stream = static_cast<uint16_t>(extreme());
-    event.kind = static_cast<uint8_t>(random.between(TRIB_EVENT_WRITE, TRIB_EVENT_READ));
+    static const uint8_t kinds[] = {TRIB_EVENT_WRITE, TRIB_EVENT_DEATH, TRIB_EVENT_SYNC, TRIB_EVENT_READ};
+    event.kind = kinds[random.below(4)];
     event.cause = static_cast<uint8_t>(random.chance(70) ? 0 : extreme());
     return event;
 }

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <string>
 
+#include <tributary/policy.h>
+
+#include "base/options.h"
 #include "lifetime/extents.h"
-#include "policy/policy.h"
+#include "state/state.h"
 
 namespace trib_test {
 
@@ -58,6 +61,7 @@ class Policy {
         trib_options *options = nullptr;
         REQUIRE(trib_options_open(&options, text.c_str(), &error) == 0);
         trib_policy_env env{};
+        env.policy = policy;
         env.state = on.state;
         env.streams = granted;
         env.capacity_bytes = capacity_bytes;
@@ -127,8 +131,8 @@ class Policy {
             died(ref, age_bytes);
     }
     void discard(uint64_t lba, uint64_t blocks, uint64_t clock_bytes) const {
-        if (policy->discarded)
-            policy->discarded(self, lba, blocks, clock_bytes);
+        if (policy->blocks.discarded)
+            policy->blocks.discarded(self, lba, blocks, clock_bytes);
     }
     void tick(uint64_t clock_bytes) const {
         if (policy->tick)

@@ -47,7 +47,7 @@ struct Said {
 };
 
 inline std::string line_of(const trib_event &event) {
-    static const char *const kinds[] = {"?", "write", "death", "relocate", "sync", "read"};
+    static const char *const kinds[] = {"?", "write", "death", "?", "sync", "read"};
     static const std::map<int, std::string> causes = {
         {0, ""},          {1, " overwrite"},   {2, " trim"},  {3, " unlink"},      {4, " truncate"},
         {5, " rename"},   {16, " fsync"},      {17, " range"}, {18, " close"}};

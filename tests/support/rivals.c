@@ -5,6 +5,6 @@
 #include "rivals/rivals.h"
 
 __attribute__((constructor)) static void add_rivals(void) {
-    if (trib_policies_add(trib_rivals, NULL) != 0)
+    if (trib_policies_add(&trib_rivals, NULL) != 0)
         abort();
 }

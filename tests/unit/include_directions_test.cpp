@@ -33,7 +33,7 @@ const std::map<std::string, std::map<std::string, Rooms>> kAllowed = {
       {"trace", {}},
       {"recorder", {"ring", "producer"}}}},
     {"lab",
-     {{"rivals", {"policy", "lifetime", "state", "cluster"}}, {"workload", {}}, {"import", {}}}},
+     {{"rivals", {"cluster"}}, {"workload", {}}, {"import", {}}, {"wrap", {"state"}}}},
 };
 const Rooms kEverywhere = {"base", "log"};
 
@@ -90,8 +90,8 @@ TEST_CASE("adapters, the tool and benchmarks see no insides") {
     // that the tool measures and reproduces: clustering, FIOS's selection.
     const std::map<std::string, Rooms> outside = {
         {"cli",
-         {"trace/trace.h", "policy/policy.h", "drive/drive.h", "workload/workload.h", "import/import.h",
-          "cluster/cluster.h", "rivals/fios_select.h", "rivals/rivals.h",
+         {"trace/trace.h", "workload/workload.h", "import/import.h",
+          "cluster/cluster.h", "rivals/fios_select.h", "rivals/rivals.h", "wrap/trial.h",
           "base/options.h", "pipeline_options.h"}},
         {"rocksdb-env", {}},
         {"preload", {"base/kinds.h", "base/raw.h", "patch/code.h", "patch/imports.h", "patch/objects.h"}},

@@ -10,9 +10,12 @@
 #include "flow.h"
 #include "support/events.hpp"
 #include "support/pipeline.hpp"
+#include "support/trial.hpp"
+#include "wrap/page_parts.h"
 
 using trib_test::Drive;
 using trib_test::Pipeline;
+using trib_test::Trial;
 
 namespace {
 
@@ -78,68 +81,66 @@ TEST_CASE("option pages: of a database page only what it has, of other writes ev
     page.io_activity = trib_page_activity(TRIB_PAGE_LEAF, 8);
     page.column_family = 5;
     page.level = 0;
-    trib_context all = trib_flow_who(page, 1, TRIB_PAGES_AS_RECORDED);
+    trib_context all = trib_page_parts(page, 1, TRIB_PAGES_AS_RECORDED);
     CHECK((all.signature == 42 && all.io_activity == page.io_activity && all.column_family == 5 && all.level == 0));
 
-    trib_context front = trib_flow_who(page, 1, TRIB_PAGES_FRONT);
+    trib_context front = trib_page_parts(page, 1, TRIB_PAGES_FRONT);
     CHECK((front.signature == 42 && front.column_family == 0 && front.level == TRIB_LEVEL_UNKNOWN));
     CHECK(front.io_activity == trib_page_activity(TRIB_PAGE_UNKNOWN, 1));
-    trib_context content = trib_flow_who(page, 1, TRIB_PAGES_CONTENT);
+    trib_context content = trib_page_parts(page, 1, TRIB_PAGES_CONTENT);
     CHECK((content.signature == trib_page_unnoted_signature(TRIB_PAGE_LEAF) && content.column_family == 5));
     CHECK(content.io_activity == trib_page_activity(TRIB_PAGE_LEAF, 1));
     CHECK(trib_page_logarithm_of(&page) == 3);
-    trib_context often = trib_flow_who(page, 1, TRIB_PAGES_MODIFICATIONS);
+    trib_context often = trib_page_parts(page, 1, TRIB_PAGES_MODIFICATIONS);
     CHECK((often.io_activity == trib_page_activity(TRIB_PAGE_UNKNOWN, 8) && often.column_family == 0));
 
-    trib_context one = trib_flow_who(page, 1, TRIB_PAGES_FLUSHER), other = trib_flow_who(page, 2, TRIB_PAGES_FLUSHER);
+    trib_context one = trib_page_parts(page, 1, TRIB_PAGES_FLUSHER), other = trib_page_parts(page, 2, TRIB_PAGES_FLUSHER);
     CHECK((one.signature != other.signature && one.signature != 42));
     page.signature = 43; // whoever changed it
-    CHECK(trib_flow_who(page, 1, TRIB_PAGES_FLUSHER).signature == one.signature);
+    CHECK(trib_page_parts(page, 1, TRIB_PAGES_FLUSHER).signature == one.signature);
 
     page.file_kind = TRIB_FILE_WAL;
-    CHECK(trib_flow_who(page, 1, TRIB_PAGES_FLUSHER).signature == 43);
+    CHECK(trib_page_parts(page, 1, TRIB_PAGES_FLUSHER).signature == 43);
 }
 
 TEST_CASE("option pages reaches the policy") {
-    Pipeline pipeline(Drive("64M") + ",policy=none,pages=content");
+    Trial pipeline(Drive("64M") + ",policy=none,pages=content");
     REQUIRE(pipeline.rc() == 0);
     Seen seen;
-    trib_observer observer = seen.observer();
-    trib_pipeline_observe(pipeline.get(), &observer);
+    pipeline.observe(seen.observer());
     trib_event page = Write(1, 0, 16384, 42);
     page.who.file_kind = TRIB_FILE_DATABASE;
     page.who.io_activity = trib_page_activity(TRIB_PAGE_UNDO, 1);
-    REQUIRE(trib_pipeline_process(pipeline.get(), &page) == 0);
+    REQUIRE(pipeline.process(page) == 0);
     REQUIRE(seen.writes.size() == 1);
     CHECK(seen.writes[0].who.signature == trib_page_unnoted_signature(TRIB_PAGE_UNDO));
 }
 
 TEST_CASE("a file is written, grows after a sync, and dies: pages, clock and lifetime by hand") {
-    Pipeline pipeline(Drive("64M") + ",policy=none");
+    Trial pipeline(Drive("64M") + ",policy=none");
     INFO(pipeline.error());
     REQUIRE(pipeline.rc() == 0);
     Seen seen;
-    trib_observer observer = seen.observer();
-    trib_pipeline_observe(pipeline.get(), &observer);
+    pipeline.observe(seen.observer());
 
     // 10,000 bytes: two full pages at once, the tail page at the sync.
     trib_event event = Write(1, 0, 10000);
-    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    REQUIRE(pipeline.process(event) == 0);
     CHECK(pipeline.status().host_pages == 2);
     event = Of(TRIB_EVENT_SYNC, TRIB_CAUSE_FSYNC, 1);
-    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    REQUIRE(pipeline.process(event) == 0);
     CHECK(pipeline.status().host_pages == 3);
     // It grows by one byte and is closed: the tail page is written again.
     event = Write(1, 10000, 1);
-    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    REQUIRE(pipeline.process(event) == 0);
     event = Of(TRIB_EVENT_SYNC, TRIB_CAUSE_CLOSE, 1);
-    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    REQUIRE(pipeline.process(event) == 0);
     CHECK(pipeline.status().host_pages == 4);
     // 1 MiB of something else passes, then the file dies.
     event = Write(2, 0, 1 << 20, 8);
-    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    REQUIRE(pipeline.process(event) == 0);
     event = Of(TRIB_EVENT_DEATH, TRIB_CAUSE_UNLINK, 1);
-    REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
+    REQUIRE(pipeline.process(event) == 0);
 
     const trib_status status = pipeline.status();
     CHECK(status.clock_bytes == 10001 + (1 << 20));

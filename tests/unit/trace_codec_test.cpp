@@ -2,6 +2,7 @@
 // Numbers and events at the edges of what the format can say.
 #include "support/catch.hpp"
 
+#include <cerrno>
 #include <memory>
 
 #include "support/events.hpp"
@@ -268,4 +269,33 @@ TEST_CASE("reading can begin at a restart block") {
     for (size_t i = 0; i < contents.events.size(); i++)
         if (!same_event(contents.events[i], events[first + i]))
             FAIL("event " << i << " differs");
+}
+
+TEST_CASE("the retired kind of event is skipped with its fields, and no longer written") {
+    Encoder encoder;
+    trib_event event{};
+    uint8_t buffer[3 * TRIB_TRACE_EVENT_BYTES_MAX], *end = buffer;
+    for (unsigned kind : {unsigned{TRIB_EVENT_WRITE}, TRIB_TAG_KIND_RETIRED, unsigned{TRIB_EVENT_READ}}) {
+        event.kind = static_cast<uint8_t>(kind);
+        event.file = 7;
+        event.offset_bytes += 8192;
+        event.length_bytes = 4096;
+        event.stream = static_cast<uint16_t>(kind);
+        end = trib_trace_encode_event(&encoder, &event, end);
+        event.clock_bytes = 4096;
+    }
+    ScratchFolder folder;
+    write_bytes(folder.file("old.trib"), file_of(std::string(reinterpret_cast<char *>(buffer), size_t(end - buffer)), 3));
+    const TraceContents contents = read_trace(folder.file("old.trib"), true);
+    INFO(contents.error);
+    CHECK(contents.end_result == 0);
+    REQUIRE(contents.events.size() == 2);
+    CHECK(contents.events[0].kind == TRIB_EVENT_WRITE);
+    CHECK(same_event(contents.events[1], event)); // what the retired one taught the codec still counts
+
+    trib_trace_writer *writer = nullptr;
+    REQUIRE(trib_trace_writer_open(&writer, folder.file("new.trib").c_str(), nullptr) == 0);
+    event.kind = TRIB_TAG_KIND_RETIRED;
+    CHECK(trib_trace_write(writer, &event) == -EINVAL);
+    CHECK(trib_trace_writer_close(writer) == 0);
 }

@@ -1,58 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one option grammar of every adapter: "key=value,key=value". A component declares its keys as a table of specs and
- * takes them; what nobody took is an error that lists every valid key. Thread safety: one owner. */
+/* The one parser of options: opens a text, lets components take their keys (tributary/options.h), and says at the end what
+ * nobody took. Thread safety: one owner. */
 #ifndef TRIB_BASE_OPTIONS_H
 #define TRIB_BASE_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <tributary/error.h>
+#include <tributary/options.h>
 
 TRIB_C_BEGIN
-
-#define TRIB_OPTION_TEXT_MAX 512
-
-enum trib_option_type {
-    TRIB_OPTION_BOOL,    /* bool: 0 1 no yes off on false true */
-    TRIB_OPTION_U32,     /* uint32_t */
-    TRIB_OPTION_U64,     /* uint64_t */
-    TRIB_OPTION_SIZE,    /* uint64_t bytes: 4096, 64K, 16M, 12G, 1T (binary) */
-    TRIB_OPTION_DOUBLE,  /* double */
-    TRIB_OPTION_PERCENT, /* double: "7" or "7%" is 7.0 */
-    TRIB_OPTION_ENUM,    /* int: index into choices, "a|b|c" */
-    TRIB_OPTION_FLAGS,   /* uint32_t: bit per choice, "kind+hint"; "none" is 0 */
-    TRIB_OPTION_TEXT,    /* char[TRIB_OPTION_TEXT_MAX] */
-};
-
-struct trib_option_spec {
-    const char *key;
-    const char *fallback; /* default, as text; NULL leaves the field as it is */
-    const char *choices;  /* ENUM, FLAGS */
-    const char *help;     /* one line: meaning, unit, source */
-    double minimum, maximum; /* numbers; both 0 = unbounded */
-    size_t offset;        /* of the field in the taking struct */
-    enum trib_option_type type;
-};
-
-#define TRIB_OPTIONS_END { .key = NULL }
-
-struct trib_options;
 
 /* Parses the grammar only. 0; -EINVAL (empty key, key twice, missing '='); -ENOMEM. text may be NULL or "". */
 int trib_options_open(struct trib_options **out, const char *text, struct trib_error *error);
 void trib_options_close(struct trib_options *options);
 
-/* Writes defaults, then the given values, into `fields`. On error `fields` is untouched. 0 or -EINVAL. */
-int trib_options_take(struct trib_options *options, const struct trib_option_spec *specs, void *fields,
-                      struct trib_error *error);
-
 /* -EINVAL if a key was given that nobody took; the sentence lists all keys of the specs taken so far. */
 int trib_options_finish(const struct trib_options *options, struct trib_error *error);
-
-/* Fills `error` with a formatted sentence (if not NULL) and returns `code`: `return trib_fail(e, -EINVAL, "…")`. */
-int trib_fail(struct trib_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 TRIB_C_END
 #endif

@@ -3,7 +3,7 @@
 #ifndef TRIB_DRIVE_DRIVES_H
 #define TRIB_DRIVE_DRIVES_H
 
-#include "drive/drive.h"
+#include <tributary/drive.h>
 
 TRIB_C_BEGIN
 

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulated multi-stream drive: options -> flash model, plus contents where they are wanted.
- * Every write reaches the model first: a refused range must not change contents. */
+/* The emulated multi-stream drive: options -> flash model. It holds no data. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tributary/event.h>
+#include <tributary/pipeline.h>
 
 #include "base/assert.h"
 #include "drive/drives.h"
 #include "drive/presets.h"
-#include "drive/store.h"
 #include "flash/flash.h"
 
-#define GC_CHOICES      "same|shared|twin|pstream|class|preserve|substream|chain"
-#define VICTIM_CHOICES  "greedy|cost-benefit|fifo|d-choices|spare-quota"
+#define GC_OWN          TRIB_GC_COUNT /* the word after the destinations' names */
 #define NOT_GIVEN       (-1)
 #define FILL_STEP_PAGES (1u << 20)
 
@@ -32,9 +30,8 @@ struct settings {
     double over_provisioning_percent, cold_percent;
     uint32_t device_streams, internal_streams, victim_choices, gc_free_low;
     uint32_t substream_pages, map_entry_bytes;
-    bool births, latency;
+    bool latency;
     struct trib_flash_latency timing;
-    char data[TRIB_OPTION_TEXT_MAX];
 };
 
 #define FIELD(name)  offsetof(struct settings, name)
@@ -62,18 +59,18 @@ static const struct trib_option_spec options[] = {
      .help = "bytes erased together [preset]"},
     {.key = "device_streams", .type = TRIB_OPTION_U32, .offset = FIELD(device_streams),
      .minimum = 0, .maximum = 254, .help = "streams besides S0 that the drive has [preset]"},
-    {.key = "gc", .type = TRIB_OPTION_ENUM, .offset = FIELD(gc), .choices = GC_CHOICES,
-     .help = "where garbage collection puts survivors [same, or twin with internal streams]"},
+    {.key = "gc", .type = TRIB_OPTION_ENUM, .offset = FIELD(gc), .choices = &TRIB_GC_NAMES "|own"[1],
+     .help = "where garbage collection puts survivors; own: the policy's destination [as internal says, or same]"},
     {.key = "internal", .type = TRIB_OPTION_ENUM, .offset = FIELD(internal), .fallback = "auto",
      .choices = "auto|off|twin|substream|chain",
-     .help = "internal streams (twin: FAST'19; the rest: HotStorage'18); auto: as the policy wants"},
+     .help = "internal streams (twin: FAST'19; the rest: HotStorage'18); auto: as gc says"},
     {.key = "substream_pages", .type = TRIB_OPTION_U32, .offset = FIELD(substream_pages),
      .fallback = "384", .maximum = 16777215,
      .help = "internal=substream begins at a victim with more valid pages than this"},
     {.key = "internal_streams", .type = TRIB_OPTION_U32, .offset = FIELD(internal_streams),
-     .minimum = 1, .maximum = 255, .help = "for gc=pstream and class [streams + 1]"},
+     .minimum = 1, .maximum = 255, .help = "for destinations that ask the policy [streams + 1]"},
     {.key = "victim", .type = TRIB_OPTION_ENUM, .offset = FIELD(victim), .fallback = "greedy",
-     .choices = VICTIM_CHOICES, .help = "which superblock is collected"},
+     .choices = &TRIB_VICTIM_NAMES[1], .help = "which superblock is collected"},
     {.key = "choices", .type = TRIB_OPTION_U32, .offset = FIELD(victim_choices), .fallback = "10",
      .minimum = 2, .maximum = 64, .help = "d of victim=d-choices"},
     {.key = "gc_free_low", .type = TRIB_OPTION_U32, .offset = FIELD(gc_free_low), .fallback = "2",
@@ -89,10 +86,6 @@ static const struct trib_option_spec options[] = {
     {.key = "map_entry", .type = TRIB_OPTION_U32, .offset = FIELD(map_entry_bytes),
      .fallback = "4", .minimum = 1, .maximum = 4096,
      .help = "bytes of the mapping table per logical page (DStream: 4)"},
-    {.key = "births", .type = TRIB_OPTION_BOOL, .offset = FIELD(births), .fallback = "off",
-     .help = "keep each page's write time over copies (4 bytes per page)"},
-    {.key = "data", .type = TRIB_OPTION_TEXT, .offset = FIELD(data), .fallback = "none",
-     .help = "contents: none, memory, or file:PATH (sparse; kept)"},
     {.key = "latency", .type = TRIB_OPTION_BOOL, .offset = FIELD(latency), .fallback = "off",
      .help = "virtual time, which gives IOPS"},
     {.key = "channels", .type = TRIB_OPTION_U32, .offset = TIMING(channels), .minimum = 1,
@@ -117,7 +110,6 @@ static const struct trib_option_spec options[] = {
 
 struct emulated {
     struct trib_flash *flash;
-    struct trib_store store;
     struct trib_flash_config config;
     uint64_t usable_blocks, live_pages_peak;
 };
@@ -143,7 +135,7 @@ static int take_options(struct settings *out, struct trib_options *given,
 }
 
 /* The destination that `internal` alone asks for. */
-static int gc_of_internal(int internal, bool policy_wants_twins) {
+static int gc_of_internal(int internal) {
     switch ((enum internal_choice)internal) {
     case INTERNAL_SUBSTREAM:
         return TRIB_GC_SUBSTREAM;
@@ -152,7 +144,6 @@ static int gc_of_internal(int internal, bool policy_wants_twins) {
     case INTERNAL_TWIN:
         return TRIB_GC_TWIN;
     case INTERNAL_AUTO:
-        return policy_wants_twins ? TRIB_GC_TWIN : TRIB_GC_SAME;
     case INTERNAL_OFF:
         break;
     }
@@ -165,18 +156,22 @@ static bool has_internal_streams(int gc) {
 
 static int choose_gc(const struct settings *s, const struct trib_drive_env *env,
                      struct trib_error *error) {
-    int implied = gc_of_internal(s->internal, env->wants_internal);
-    if (s->gc == NOT_GIVEN)
+    int implied = gc_of_internal(s->internal), gc = s->gc;
+    if (gc == NOT_GIVEN)
         return implied;
-    if ((s->internal >= INTERNAL_TWIN && s->gc != implied) ||
-        (s->internal == INTERNAL_OFF && has_internal_streams(s->gc)))
+    if (gc == GC_OWN)
+        gc = env->own_gc ? trib_gc_find(env->own_gc, GC_OWN) : TRIB_GC_SAME;
+    if (gc == GC_OWN)
+        return trib_fail(error, -EINVAL, "option 'gc': the policy's own destination '%.32s' is none of this drive's",
+                         env->own_gc);
+    if ((s->internal >= INTERNAL_TWIN && gc != implied) ||
+        (s->internal == INTERNAL_OFF && has_internal_streams(gc)))
         return trib_fail(error, -EINVAL,
                          "options 'gc' and 'internal' contradict each other; give one of them");
-    if ((s->gc == TRIB_GC_PSTREAM || s->gc == TRIB_GC_CLASS) && !env->relocate)
-        return trib_fail(
-            error, -EINVAL,
-            "option 'gc': pstream and class need a policy that places what is collected");
-    return s->gc;
+    if (trib_gc_rules[gc].internal == TRIB_GC_ASKED && !env->relocate)
+        return trib_fail(error, -EINVAL, "option 'gc': %s needs a policy that places what is collected",
+                         trib_gc_rules[gc].name);
+    return gc;
 }
 
 static int check_sizes(const struct settings *s, struct trib_error *error) {
@@ -210,7 +205,6 @@ static int configure(struct trib_flash_config *out, const struct settings *s,
         .victim_choices = s->victim_choices,
         .gc_free_low = s->gc_free_low,
         .seed = s->seed,
-        .keep_births = s->births,
         .map_cache_bytes = s->map_cache_bytes,
         .map_entry_bytes = s->map_entry_bytes,
         .relocate = env->relocate,
@@ -248,9 +242,8 @@ static int fill_cold(struct emulated *drive, double percent, struct trib_error *
 static int emulated_close(void *self) {
     struct emulated *drive = self;
     trib_flash_close(drive->flash);
-    int code = trib_store_close(&drive->store);
     free(drive);
-    return code;
+    return 0;
 }
 
 static int emulated_open(void **self, const struct trib_drive_env *env, struct trib_options *given,
@@ -266,10 +259,7 @@ static int emulated_open(void **self, const struct trib_drive_env *env, struct t
     if (!drive)
         return trib_fail(error, -ENOMEM, "emulated drive: out of memory");
     drive->config = config;
-    drive->store.fd = -1;
     code = trib_flash_open(&drive->flash, &config, error);
-    if (!code)
-        code = trib_store_open(&drive->store, s.data, config.logical_pages, error);
     if (!code)
         code = fill_cold(drive, s.cold_percent, error);
     if (code)
@@ -279,16 +269,9 @@ static int emulated_open(void **self, const struct trib_drive_env *env, struct t
     return code;
 }
 
-static bool is_beyond(const struct emulated *drive, uint64_t lba, uint64_t blocks) {
-    uint64_t end = drive->config.logical_pages;
-    return !blocks || lba >= end || blocks > end - lba;
-}
-
-static int emulated_write(void *self, uint64_t lba, uint32_t blocks, uint16_t stream,
-                          const void *data) {
+static int emulated_write(void *self, uint64_t lba, uint32_t blocks, uint16_t stream) {
     struct emulated *drive = self;
-    int code = trib_flash_write(drive->flash, lba, blocks, stream);
-    return !code && data ? trib_store_write(&drive->store, lba, blocks, data) : code;
+    return trib_flash_write(drive->flash, lba, blocks, stream);
 }
 
 /* Only discards shrink what is live: looking before each, and when asked, sees the peak. */
@@ -301,32 +284,18 @@ static void note_peak(struct emulated *drive) {
 static int emulated_discard(void *self, uint64_t lba, uint64_t blocks) {
     struct emulated *drive = self;
     note_peak(drive);
-    int code = trib_flash_discard(drive->flash, lba, blocks);
-    return code ? code : trib_store_discard(&drive->store, lba, blocks);
+    return trib_flash_discard(drive->flash, lba, blocks);
 }
 
-static int emulated_read(void *self, uint64_t lba, uint32_t blocks, void *data) {
+static int emulated_read(void *self, uint64_t lba, uint32_t blocks) {
     struct emulated *drive = self;
-    if (is_beyond(drive, lba, blocks))
-        return -EINVAL;
-    int code = trib_flash_read(drive->flash, lba, blocks);
-    return !code && data ? trib_store_read(&drive->store, lba, blocks, data) : code;
-}
-
-/* The index-th of "a|b|c". */
-static void copy_choice(char *out, size_t capacity, const char *choices, int index) {
-    while (index-- > 0)
-        choices += strcspn(choices, "|") + 1;
-    snprintf(out, capacity, "%.*s", (int)strcspn(choices, "|"), choices);
-}
-
-static bool asks(const struct trib_flash_config *config) {
-    return config->gc == TRIB_GC_PSTREAM || config->gc == TRIB_GC_CLASS;
+    return trib_flash_read(drive->flash, lba, blocks);
 }
 
 static void emulated_describe(void *self, struct trib_drive_description *out) {
     struct emulated *drive = self;
     const struct trib_flash_config *config = &drive->config;
+    const struct trib_gc_rule *gc = &trib_gc_rules[config->gc];
     struct trib_flash_stats stats;
     trib_flash_statistics(drive->flash, &stats);
     *out = (struct trib_drive_description){
@@ -336,15 +305,15 @@ static void emulated_describe(void *self, struct trib_drive_description *out) {
         .reclaim_unit_bytes = (uint64_t)config->superblock_pages * TRIB_BLOCK_BYTES,
         .reclaim_units = stats.physical_pages / config->superblock_pages,
         .streams = config->streams,
-        .internal_streams = asks(config) ? config->internal_streams : 0,
+        .internal_streams = gc->internal == TRIB_GC_ASKED ? config->internal_streams : 0,
         .physical_bytes = stats.physical_pages * TRIB_BLOCK_BYTES,
         .over_provisioning_percent =
             100.0 * ((double)stats.physical_pages / (double)config->logical_pages - 1),
         .level = TRIB_PLACEMENT_PLACED,
         .evidence = "emulated in this process: the model acts on every stream",
     };
-    copy_choice(out->gc, sizeof out->gc, GC_CHOICES, config->gc);
-    copy_choice(out->victim, sizeof out->victim, VICTIM_CHOICES, config->victim);
+    snprintf(out->gc, sizeof out->gc, "%s", gc->name);
+    snprintf(out->victim, sizeof out->victim, "%s", trib_victim_rules[config->victim].name);
 }
 
 static void emulated_stats(void *self, struct trib_drive_stats *out) {
@@ -385,17 +354,21 @@ static int emulated_dump(void *self, FILE *out) {
     return trib_flash_dump(drive->flash, out);
 }
 
+static const struct trib_drive_model model = {
+    .write = emulated_write,
+    .discard = emulated_discard,
+    .read = emulated_read,
+    .dump = emulated_dump,
+    .resize_map_cache = emulated_resize_map_cache,
+};
+
 const struct trib_drive trib_drive_emulated = {
     .name = "emulated",
     .summary = "multi-stream flash drive in this process: WAF, wear, time",
     .options = options,
     .open = emulated_open,
     .close = emulated_close,
-    .write = emulated_write,
-    .discard = emulated_discard,
-    .read = emulated_read,
     .describe = emulated_describe,
     .stats = emulated_stats,
-    .dump = emulated_dump,
-    .resize_map_cache = emulated_resize_map_cache,
+    .model = &model,
 };

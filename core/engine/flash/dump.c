@@ -8,18 +8,6 @@
 
 #define DUMP_VERSION 1
 
-static const char *gc_name(enum trib_gc_destination gc) {
-    static const char *const names[] = {"same",  "shared",   "twin",      "pstream",
-                                        "class", "preserve", "substream", "chain"};
-    return names[gc];
-}
-
-static const char *victim_name(enum trib_victim victim) {
-    static const char *const names[] = {"greedy", "cost-benefit", "fifo", "d-choices",
-                                        "spare-quota"};
-    return names[victim];
-}
-
 static void dump_geometry(const struct trib_flash *f, FILE *out) {
     fprintf(out,
             "{\"format\":\"tributary-drive-dump\",\"version\":%d,\n"
@@ -28,8 +16,8 @@ static void dump_geometry(const struct trib_flash *f, FILE *out) {
             "\"gc\":\"%s\",\"victim\":\"%s\",\"gc_free_low\":%u,\"open_max\":%u,\"seed\":%" PRIu64
             "},\n",
             DUMP_VERSION, f->logical_pages, f->physical_pages, f->superblock_pages, f->superblocks,
-            f->external_streams - 1, f->classes - f->external_streams, gc_name(f->config.gc),
-            victim_name(f->config.victim), f->free_low, f->open_max, f->config.seed);
+            f->external_streams - 1, f->classes - f->external_streams,
+            trib_gc_rules[f->config.gc].name, trib_victim_rules[f->config.victim].name, f->free_low, f->open_max, f->config.seed);
 }
 
 static void dump_counters(const struct trib_flash *f, FILE *out) {

@@ -60,8 +60,6 @@ static double write_recorded(struct trib_flash *f, uint32_t lba, uint32_t class,
     flash_program(f, s, lba);
     if (f->page_streams)
         f->page_streams[page] = (uint8_t) class;
-    if (f->births)
-        f->births[lba] = (uint32_t)f->host_clock;
     if (f->latency)
         done_us = flash_latency_program(f, page, now_us);
     after_host_pages(f, s, class, 1);
@@ -164,12 +162,6 @@ uint64_t trib_flash_mapped_pages(const struct trib_flash *f) {
 
 uint32_t trib_flash_lookup(const struct trib_flash *f, uint64_t lba) {
     return lba < f->logical_pages ? f->logical_to_physical[lba] : FLASH_UNMAPPED;
-}
-
-uint32_t trib_flash_age(const struct trib_flash *f, uint64_t lba) {
-    if (!f->births || trib_flash_lookup(f, lba) == FLASH_UNMAPPED)
-        return UINT32_MAX;
-    return (uint32_t)f->host_clock - f->births[lba];
 }
 
 void trib_flash_reset_counters(struct trib_flash *f) {

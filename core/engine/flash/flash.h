@@ -13,39 +13,11 @@
 
 #include <tributary/error.h>
 
+#include "flash/rules.h"
+
 TRIB_C_BEGIN
 
 struct trib_flash;
-
-/* Where garbage collection puts survivors (algorithms 0.1). */
-enum trib_gc_destination {
-    TRIB_GC_SAME = 0,   /* the open host superblock of their stream: the papers' drive without
-                           internal streams */
-    TRIB_GC_SHARED = 1, /* one superblock for all survivors: what today's drives do */
-    TRIB_GC_TWIN = 2,   /* S_i and S'_i -> S'_i (PCStream internal streams, FAST'19 section 4) */
-    TRIB_GC_PSTREAM =
-        3, /* internal stream named by the callback, keyed by current mapping (vStream-FTL) */
-    TRIB_GC_CLASS = 4,    /* internal stream named by the callback (SepBIT) */
-    TRIB_GC_PRESERVE = 5, /* own stream, a superblock of its own for survivors that keeps the
-                             external number (FIOS) */
-    /* The highest stream number that the host has not named and nobody has been given. Where none
-     * is left survivors stay; a host that names one later gets S0, counted as remapped.
-     * HotStorage'18, as its emulator does it: */
-    TRIB_GC_SUBSTREAM = 6, /* PCStream: a stream of the host but S0, when a victim first has more
-                              than substream_pages; the substream's survivors stay in it */
-    TRIB_GC_CHAIN = 7,     /* Baseline+ and AutoStream+: every stream, at its first survivor: S0 ->
-                              substream -> substream of that -> ... */
-};
-
-enum trib_victim {
-    TRIB_VICTIM_GREEDY = 0, /* fewest valid pages, oldest first among equals */
-    TRIB_VICTIM_COST_BENEFIT =
-        1, /* max (1-u)/(2u) * age (Rosenblum & Ousterhout; age since closed, in host pages) */
-    TRIB_VICTIM_FIFO = 2,
-    TRIB_VICTIM_D_CHOICES = 3, /* fewest valid of d random closed superblocks */
-    TRIB_VICTIM_SPARE_QUOTA =
-        4, /* group farthest above its optimal spare sqrt(r u), oldest or emptiest inside it */
-};
 
 /* Destination of a page under collection: internal stream 0..internal_streams-1. `stream` is the
  * external stream the host wrote the page to; `victim_class` the victim's internal stream, or its
@@ -85,7 +57,6 @@ struct trib_flash_config {
     uint64_t seed;
     uint64_t map_cache_bytes; /* of the mapping table in memory; 0 = all of it, nothing modelled */
     uint32_t map_entry_bytes; /* per logical page, 1..4096; 0 = 4 */
-    bool keep_births;         /* per-page host write clock, kept across copies; +4 bytes per page */
     trib_flash_relocate_fn *relocate;
     trib_flash_reclaimed_fn *reclaimed; /* may be NULL */
     void *gc_arg;                       /* of both */
@@ -153,11 +124,6 @@ uint64_t trib_flash_mapped_pages(const struct trib_flash *flash);
 /* Physical page of a logical one, or UINT32_MAX: lets a block store keep data per physical or
  * logical page. */
 uint32_t trib_flash_lookup(const struct trib_flash *flash, uint64_t lba);
-
-/* Host pages written since the host last wrote this one, 0 for the newest; copies do not count.
- * UINT32_MAX if it is unmapped or the drive does not keep births. Wrong by a multiple of 2^32
- * beyond 16 TiB. */
-uint32_t trib_flash_age(const struct trib_flash *flash, uint64_t lba);
 
 /* How much of the mapping table is cached from now on, at least one translation page; what does
  * not fit any more is evicted. Nothing happens on a drive without a mapping cache. */

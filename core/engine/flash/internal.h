@@ -86,10 +86,9 @@ struct trib_flash {
     uint64_t host_clock;           /* host pages written in the drive's life */
     struct flash_stream *streams;  /* classes */
     uint8_t *page_streams;         /* external stream per physical page; PSTREAM and CLASS only */
-    uint32_t *births;              /* per logical page: host_clock when written; keep_births only */
     struct flash_latency *latency; /* NULL: off */
     struct flash_map *map;         /* NULL: the whole map is in memory */
-    bool keeps_records;            /* any of the last four */
+    bool keeps_records;            /* any of the last three */
     bool hands_out_numbers;        /* gc SUBSTREAM and CHAIN */
     bool is_slow;                  /* either: no shortcut for single pages */
 
@@ -132,7 +131,7 @@ static inline bool flash_is_closed(const struct trib_flash *f, uint32_t superblo
 
 /* Does the callback choose where survivors go? */
 static inline bool flash_asks(const struct trib_flash *f) {
-    return f->config.gc == TRIB_GC_PSTREAM || f->config.gc == TRIB_GC_CLASS;
+    return trib_gc_rules[f->config.gc].internal == TRIB_GC_ASKED;
 }
 
 static inline bool flash_bit(const struct trib_flash *f, uint32_t page) {

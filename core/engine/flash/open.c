@@ -19,21 +19,22 @@
 #define QUEUE_DEPTH_MAX     65536u
 
 static int check_streams(const struct trib_flash_config *c, struct trib_error *error) {
-    bool asks = c->gc == TRIB_GC_PSTREAM || c->gc == TRIB_GC_CLASS;
-    if (c->gc < TRIB_GC_SAME || c->gc > TRIB_GC_CHAIN)
+    if ((unsigned)c->gc >= TRIB_GC_COUNT)
         return trib_fail(error, -EINVAL, "unknown gc destination %d", (int)c->gc);
-    if (c->victim < TRIB_VICTIM_GREEDY || c->victim > TRIB_VICTIM_SPARE_QUOTA)
+    if ((unsigned)c->victim >= TRIB_VICTIM_COUNT)
         return trib_fail(error, -EINVAL, "unknown victim selection %d", (int)c->victim);
+    const struct trib_gc_rule *gc = &trib_gc_rules[c->gc];
+    bool asks = gc->internal == TRIB_GC_ASKED;
     if (c->streams >= EXTERNAL_STREAMS_MAX)
         return trib_fail(error, -EINVAL, "%u streams: the drive has at most %u besides stream 0",
                          c->streams, EXTERNAL_STREAMS_MAX - 1);
     if (asks && (c->internal_streams < 1 || c->internal_streams > INTERNAL_STREAMS_MAX))
         return trib_fail(error, -EINVAL,
-                         "gc destinations pstream and class need 1..%u internal streams, not %u",
+                         "gc destination %s needs 1..%u internal streams, not %u", gc->name,
                          INTERNAL_STREAMS_MAX, c->internal_streams);
     if (asks && !c->relocate)
         return trib_fail(error, -EINVAL,
-                         "gc destinations pstream and class need a policy that relocates pages");
+                         "gc destination %s needs a policy that relocates pages", gc->name);
     if (c->gc == TRIB_GC_SUBSTREAM && c->substream_pages >= c->superblock_pages)
         return trib_fail(error, -EINVAL,
                          "a superblock of %u pages never has more than substream_pages=%u valid "
@@ -105,18 +106,14 @@ static int check_geometry(struct trib_flash *f, struct trib_error *error) {
 }
 
 static uint32_t internal_streams(const struct trib_flash_config *c) {
-    switch (c->gc) {
-    case TRIB_GC_SAME:
-    case TRIB_GC_SUBSTREAM:
-    case TRIB_GC_CHAIN:
+    switch (trib_gc_rules[c->gc].internal) {
+    case TRIB_GC_NO_INTERNAL:
         return 0;
-    case TRIB_GC_SHARED:
+    case TRIB_GC_ONE:
         return 1;
-    case TRIB_GC_TWIN:
-    case TRIB_GC_PRESERVE:
+    case TRIB_GC_PAIRED:
         return c->streams + 1;
-    case TRIB_GC_PSTREAM:
-    case TRIB_GC_CLASS:
+    case TRIB_GC_ASKED:
         break;
     }
     return c->internal_streams;
@@ -130,7 +127,7 @@ static int check_map_cache(const struct trib_flash_config *c, struct trib_error 
 }
 
 static void group_classes(struct trib_flash *f) {
-    bool paired = f->config.gc == TRIB_GC_TWIN || f->config.gc == TRIB_GC_PRESERVE;
+    bool paired = trib_gc_rules[f->config.gc].internal == TRIB_GC_PAIRED;
     for (uint32_t c = 0; c < f->classes; c++)
         f->streams[c].group =
             (uint16_t)(paired && c >= f->external_streams ? c - f->external_streams : c);
@@ -159,7 +156,7 @@ static int build(struct trib_flash *f, const struct trib_flash_config *config,
                          "no memory for the tables of a drive of %llu physical pages",
                          (unsigned long long)f->physical_pages);
     group_classes(f);
-    f->keeps_records = f->page_streams || f->births || f->latency || f->map;
+    f->keeps_records = f->page_streams || f->latency || f->map;
     f->hands_out_numbers = config->gc == TRIB_GC_SUBSTREAM || config->gc == TRIB_GC_CHAIN;
     f->is_slow = f->keeps_records || f->hands_out_numbers;
     return 0;

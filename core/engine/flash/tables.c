@@ -64,7 +64,6 @@ static uint64_t scratch_pages(const struct trib_flash *f) {
     X(group_keys_min, f->groups, true)                                                             \
     X(streams, f->classes, true)                                                                   \
     X(page_streams, f->physical_pages, flash_asks(f))                                              \
-    X(births, f->logical_pages, f->config.keep_births)                                             \
     X(free_ring, f->superblocks, true)                                                             \
     X(erase_counts, f->superblocks, true)                                                          \
     X(superblock_class, f->superblocks, true)                                                      \

@@ -36,14 +36,6 @@ TRIB_C_BEGIN
 
 struct trib_extents;
 
-/* Data that just died: one call per (request, extent). */
-struct trib_death {
-    trib_attribute_ref attribute; /* who wrote it; its row may have been evicted */
-    uint64_t file, offset_bytes, length_bytes;
-    uint64_t age_bytes; /* its lifetime */
-    uint16_t stream;    /* where it had been put */
-    uint8_t cause;      /* enum trib_cause */
-};
 /* Must not call back into the extents. The rows' live_bytes do not count the data any more. */
 typedef void trib_death_fn(void *arg, const struct trib_death *death);
 

@@ -14,7 +14,7 @@ typedef void trib_log_sink(void *arg, enum trib_log_level level, const char *lin
 /* Replaces the sink (default: standard error, warnings and errors only). NULL restores it. */
 void trib_log_to(trib_log_sink *sink, void *arg);
 
-void trib_log(enum trib_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+TRIB_EXPORT void trib_log(enum trib_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 TRIB_C_END
 #endif

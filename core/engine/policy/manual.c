@@ -125,6 +125,26 @@ static const struct trib_option_spec options[] = {
 };
 /* clang-format on */
 
+static const struct trib_policy_variant variants[] = {
+    {.options = "", .use = TRIB_VARIANT_FIRST_TABLE},
+    {.label = "manual host", .options = "map=host", .use = TRIB_VARIANT_MATRIX},
+    {.options = NULL},
+};
+
+/* What the table that is chosen looks at. */
+static uint32_t manual_needs(struct trib_options *given) {
+    struct settings settings;
+    const struct map *map = &maps[0];
+
+    if (trib_options_take(given, options, &settings, NULL) == 0)
+        map = &maps[settings.map];
+    if (map->by_host || map->by_vstream)
+        return TRIB_NEEDS_VSTREAM;
+    if (map->by_hint)
+        return TRIB_NEEDS_HINT;
+    return TRIB_NEEDS_KIND | (map->of_level[0] ? TRIB_NEEDS_LEVEL : 0u);
+}
+
 static int manual_open(void **self, const struct trib_policy_env *env, struct trib_options *given,
                        struct trib_error *error) {
     struct settings settings;
@@ -176,7 +196,8 @@ const struct trib_policy trib_policy_manual = {
     .name = "manual",
     .summary = "a person's table: file kinds and levels to streams",
     .options = options,
-    .needs = TRIB_NEEDS_KIND | TRIB_NEEDS_LEVEL,
+    .needs_given = manual_needs,
+    .variants = variants,
     .open = manual_open,
     .close = free,
     .place = manual_place,

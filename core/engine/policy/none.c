@@ -10,6 +10,11 @@
 
 static const struct trib_option_spec options[] = {TRIB_OPTIONS_END};
 
+static const struct trib_policy_variant variants[] = {
+    {.options = "", .use = TRIB_VARIANT_FIRST_TABLE},
+    {.options = NULL},
+};
+
 static int none_open(void **self, const struct trib_policy_env *env, struct trib_options *given,
                      struct trib_error *error) {
     (void)env;
@@ -31,6 +36,7 @@ const struct trib_policy trib_policy_none = {
     .name = "none",
     .summary = "everything in S0: a drive without streams",
     .options = options,
+    .variants = variants,
     .open = none_open,
     .close = none_close,
     .place = none_place,

@@ -59,6 +59,16 @@ static const struct trib_option_spec options[] = {
 };
 /* clang-format on */
 
+#define SALTED "salt=kind+hint+activity"
+
+static const struct trib_policy_variant variants[] = {
+    {.options = "", .use = TRIB_VARIANT_FIRST_TABLE},
+    {.options = "internal=twin", .use = TRIB_VARIANT_FIRST_TABLE},
+    {.options = SALTED ",internal=twin", .use = TRIB_VARIANT_FIRST_TABLE},
+    {.label = "pcstream salted", .options = SALTED, .use = TRIB_VARIANT_MATRIX},
+    {.options = NULL},
+};
+
 struct pcstream {
     struct trib_pcstream_map map;
     uint64_t interval_bytes, look_at_bytes; /* clock of the next look */
@@ -124,6 +134,8 @@ const struct trib_policy trib_policy_pcstream = {
     .summary = "call paths grouped by the lifetime of their data (FAST'19)",
     .options = options,
     .needs = TRIB_NEEDS_SIGNATURE | TRIB_NEEDS_TRIM,
+    .gc = "twin",
+    .variants = variants,
     .open = pcstream_open,
     .close = pcstream_close,
     .place = pcstream_place,

@@ -5,7 +5,9 @@
 #ifndef TRIB_POLICY_PCSTREAM_MAP_H
 #define TRIB_POLICY_PCSTREAM_MAP_H
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
+
+#include "state/state.h"
 
 TRIB_C_BEGIN
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies that registry.c lists, and what the static ones share. Thread safety: constant data,
- * pure functions. */
+/* The policies that registry.c lists, and what the static ones share. Those of the engine may look at rows of the state
+ * directly; packs have tributary/attribute.h. Thread safety: constant data, pure functions. */
 #ifndef TRIB_POLICY_POLICIES_H
 #define TRIB_POLICY_POLICIES_H
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
+
+#include "state/state.h"
 
 TRIB_C_BEGIN
 

@@ -19,6 +19,11 @@
 
 static const struct trib_option_spec options[] = {TRIB_OPTIONS_END};
 
+static const struct trib_policy_variant variants[] = {
+    {.options = "", .use = TRIB_VARIANT_FIRST_TABLE},
+    {.options = NULL},
+};
+
 struct rocksdb_hints {
     bool enabled;
 };
@@ -54,6 +59,7 @@ const struct trib_policy trib_policy_rocksdb_hints = {
     .name = "rocksdb-hints",
     .summary = "RocksDB's write hints as Linux mapped them to streams",
     .options = options,
+    .variants = variants,
     .needs = TRIB_NEEDS_HINT,
     .open = hints_open,
     .close = free,

@@ -261,16 +261,22 @@ static uint64_t tributary_memory(void *self) {
     return sizeof *t + trib_contexts_memory(t->contexts) + trib_miniature_memory(&t->miniature);
 }
 
+static const struct trib_policy_variant variants[] = {
+    {.options = "", .use = TRIB_VARIANT_STANDS_OUT},
+    {.options = NULL},
+};
+
 const struct trib_policy trib_policy_tributary = {
     .name = "tributary",
     .summary = "ours: contexts, log-lifetime classes, simulated plans",
     .options = options,
+    .variants = variants,
     .needs = TRIB_NEEDS_LBA | TRIB_NEEDS_PAGE | TRIB_LBA_OPTIONAL,
     .open = tributary_open,
     .close = tributary_close,
     .place = tributary_place,
-    .discarded = tributary_discarded,
     .tick = tributary_tick,
+    .blocks = {.discarded = tributary_discarded},
     .reclusterings = tributary_moves,
     .memory_bytes = tributary_memory,
 };

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
 #include "policy/tributary_past.h"
 
 TRIB_C_BEGIN

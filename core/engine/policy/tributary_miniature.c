@@ -2,7 +2,6 @@
 #include "policy/tributary_miniature.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "flash/flash.h"
 
@@ -23,17 +22,12 @@ static uint64_t scale_of(const struct trib_policy_env *env) {
     return scale;
 }
 
-/* Drives that do not say how they collect are taken for what most are: greedy, survivors apart. */
+/* Drives that do not say how they collect are taken for what most are: greedy, survivors apart. So are destinations
+ * that depend on answers or stream numbers which a miniature does not have. */
 static void imitate(struct trib_flash_config *config, const struct trib_policy_env *env) {
-    static const char *const victims[] = {"greedy", "cost-benefit", "fifo", "d-choices",
-                                          "spare-quota"};
-    config->gc = !strcmp(env->gc, "same")   ? TRIB_GC_SAME
-                 : !strcmp(env->gc, "twin") ? TRIB_GC_TWIN
-                                            : TRIB_GC_SHARED;
-    config->victim = TRIB_VICTIM_GREEDY;
-    for (size_t i = 0; i < sizeof victims / sizeof victims[0]; i++)
-        if (!strcmp(env->victim, victims[i]))
-            config->victim = (enum trib_victim)i;
+    int gc = trib_gc_find(env->gc, TRIB_GC_SHARED);
+    config->gc = gc == TRIB_GC_SAME || gc == TRIB_GC_TWIN ? (enum trib_gc_destination)gc : TRIB_GC_SHARED;
+    config->victim = (enum trib_victim)trib_victim_find(env->victim, TRIB_VICTIM_GREEDY);
 }
 
 static int open_stages(struct trib_miniature *r, const struct trib_policy_env *env,

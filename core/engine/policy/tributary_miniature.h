@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
 #include "policy/tributary_contexts.h"
 
 TRIB_C_BEGIN

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "policy/policy.h"
+#include <tributary/policy.h>
 
 TRIB_C_BEGIN
 

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tributary/attribute.h>
 #include <tributary/error.h>
 #include <tributary/event.h>
 
@@ -41,9 +42,7 @@ struct trib_state_config {
                       (likewise) */
 };
 
-/* Reference to an attribute that notices eviction: row in the low 20 bits, generation (1..4095)
- * above. 0 = none. */
-typedef uint32_t trib_attribute_ref;
+/* trib_attribute_ref (tributary/attribute.h): row in the low 20 bits, generation (1..4095) above. */
 
 /* One row: a (salted) signature. Lifetimes in host bytes. Plain loads of the atomics are enough for
  * readers. 128 bytes: what placing a write reads comes first, what recording one changes second, so
@@ -82,8 +81,7 @@ int trib_state_close(struct trib_state *state); /* 0 or the -errno of the final 
 void trib_state_lock(struct trib_state *state);
 void trib_state_unlock(struct trib_state *state);
 
-/* Logical clock: host bytes written. advance returns the value before. */
-uint64_t trib_state_clock(const struct trib_state *state);
+/* Moves the logical clock (host bytes written) on; returns its value before. */
 uint64_t trib_state_clock_advance(struct trib_state *state, uint64_t bytes);
 
 /* Row of a key. find: lock-free, 0 if absent. intern: adds it, evicting the row least recently
@@ -94,10 +92,6 @@ trib_attribute_ref trib_state_intern(struct trib_state *state, uint64_t key,
 
 /* The row, or NULL when the reference is 0 or its row was evicted meanwhile. */
 struct trib_attribute *trib_state_attribute(const struct trib_state *state, trib_attribute_ref ref);
-
-/* Rows in index order: pass 0 first, then what the last call returned; returns 0 when there are no
- * more. */
-uint32_t trib_state_next(const struct trib_state *state, uint32_t from, trib_attribute_ref *ref);
 
 uint32_t trib_state_attribute_count(const struct trib_state *state);
 uint32_t trib_state_attribute_capacity(const struct trib_state *state);

@@ -40,6 +40,8 @@ enum trib_trace_tag {
     TRIB_TAG_MORE = 0x80,   /* a second flag byte follows */
 };
 
+#define TRIB_TAG_KIND_RETIRED 3u /* a relocation: decoded as a write is, and skipped by the reader */
+
 enum trib_trace_more {
     TRIB_MORE_CONTEXT = 0x01,
     TRIB_MORE_THREAD = 0x02,

@@ -147,6 +147,8 @@ static int read_event(struct trib_trace_reader *reader, struct trib_trace_item *
         return trib_trace_reader_corrupt(reader, reader->cursor, reason);
     reader->cursor = next;
     reader->seen.events++;
+    if (TRIB_UNLIKELY(item->event.kind == TRIB_TAG_KIND_RETIRED))
+        return 0;
     if (item->event.kind == TRIB_EVENT_WRITE)
         reader->seen.written_bytes += item->event.length_bytes;
     item->kind = TRIB_TRACE_EVENT;

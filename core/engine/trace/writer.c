@@ -353,7 +353,8 @@ uint64_t trib_trace_writer_bytes(const struct trib_trace_writer *writer) {
 int trib_trace_write(struct trib_trace_writer *writer, const struct trib_event *event) {
     if (TRIB_UNLIKELY(writer->failed))
         return writer->failed;
-    if (TRIB_UNLIKELY(event->kind < TRIB_EVENT_WRITE || event->kind > TRIB_EVENT_READ))
+    if (TRIB_UNLIKELY(event->kind < TRIB_EVENT_WRITE || event->kind > TRIB_EVENT_READ ||
+                      event->kind == TRIB_TAG_KIND_RETIRED))
         return -EINVAL;
     if (TRIB_UNLIKELY(room_bytes(writer) < TRIB_TRACE_EVENT_BYTES_MAX) &&
         trib_trace_flush(writer) != 0)

@@ -19,11 +19,11 @@ TRIB_C_BEGIN
 #define TRIB_ACTIVITY_UNKNOWN UINT8_MAX
 
 enum trib_event_kind {
-    TRIB_EVENT_WRITE = 1,    /* host data for [offset, offset + length) */
-    TRIB_EVENT_DEATH = 2,    /* [offset, offset + length) is no longer wanted */
-    TRIB_EVENT_RELOCATE = 3, /* garbage collection copied a page (traces of a drive only) */
-    TRIB_EVENT_SYNC = 4,     /* buffered tail pages of the file must reach the drive */
-    TRIB_EVENT_READ = 5,     /* host read */
+    TRIB_EVENT_WRITE = 1, /* host data for [offset, offset + length) */
+    TRIB_EVENT_DEATH = 2, /* [offset, offset + length) is no longer wanted */
+    /* 3 was a note of a drive's collector. Nobody ever wrote one; readers of traces skip it. */
+    TRIB_EVENT_SYNC = 4, /* buffered tail pages of the file must reach the drive */
+    TRIB_EVENT_READ = 5, /* host read */
 };
 
 enum trib_cause {

@@ -13,18 +13,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tributary/attribute.h>
 #include <tributary/error.h>
 #include <tributary/event.h>
 #include <tributary/status.h>
 
 TRIB_C_BEGIN
 
+/* Grows whenever anything below changes. */
+#define TRIB_PIPELINE_VERSION 1u
+
 struct trib_pipeline;
+struct trib_policy;
+struct trib_drive;
 
 /* Opens a pipeline. live: listen, and start the maintenance thread. 0, -EINVAL (options; error says which),
  * -ENOMEM, -EIO/-EPROTO/-EBADMSG (state or trace file refused), -EADDRINUSE (a daemon has that socket). */
 TRIB_EXPORT int trib_pipeline_open(struct trib_pipeline **out, const char *options, bool live,
                                    struct trib_error *error);
+
+/* The same with something put around the policy and the drive that the options name, before they are opened: each call is
+ * given one and answers with the table to open instead, which must outlive the pipeline. Each may be NULL. What a laboratory
+ * counts, predicts or ablates is such a wrapper (lab/wrap), so that the flow need not know. */
+struct trib_pipeline_wraps {
+    void *arg;
+    const struct trib_policy *(*policy)(void *arg, const struct trib_policy *named);
+    const struct trib_drive *(*drive)(void *arg, const struct trib_drive *named);
+};
+TRIB_EXPORT int trib_pipeline_open_wrapped(struct trib_pipeline **out, const char *options, bool live,
+                                           const struct trib_pipeline_wraps *wraps, struct trib_error *error);
 
 /* Drains, flushes trace and state, frees. 0 or the first -errno met while closing. NULL is fine. */
 TRIB_EXPORT int trib_pipeline_close(struct trib_pipeline *pipeline);
@@ -40,6 +57,9 @@ TRIB_EXPORT void trib_pipeline_skip(struct trib_pipeline *pipeline, uint64_t byt
  * Lock-free read of the attribute table; 0 for unknown contexts. */
 TRIB_EXPORT uint16_t trib_pipeline_place(struct trib_pipeline *pipeline, const struct trib_context *who);
 
+/* Key of a context in the attribute table: its signature, salted as the options say. 0 = it says nothing at all. */
+TRIB_EXPORT uint64_t trib_pipeline_key(const struct trib_pipeline *pipeline, const struct trib_context *who);
+
 /* Live: returns once every event submitted before the call has been processed (tests, orderly shutdown). */
 TRIB_EXPORT void trib_pipeline_drain(struct trib_pipeline *pipeline);
 
@@ -52,7 +72,7 @@ TRIB_EXPORT bool trib_pipeline_is_asked_to_stop(const struct trib_pipeline *pipe
 /* A consistent snapshot of the counters; any thread. */
 TRIB_EXPORT void trib_pipeline_status(struct trib_pipeline *pipeline, struct trib_status *out);
 
-/* What a report needs beyond counters. Called on the thread that runs the flow; must not call back. */
+/* Data that died, or would if they died now. */
 struct trib_death_report {
     struct trib_context who; /* as first seen for that row; zero if the row was evicted */
     uint64_t key;            /* salted signature; 0 = unknown */
@@ -60,45 +80,12 @@ struct trib_death_report {
     uint16_t stream; /* that the data had been put in */
     uint8_t cause;   /* enum trib_cause */
 };
-struct trib_write_report {
-    struct trib_context who;
-    uint64_t key, clock_bytes, length_bytes;
-    uint16_t stream;
-};
-struct trib_observer {
-    void *arg;
-    void (*wrote)(void *arg, const struct trib_write_report *write); /* each may be NULL */
-    void (*died)(void *arg, const struct trib_death_report *death);
-    /* Below the file system, in the order that the drive gets them; lba and length in blocks. */
-    void (*block_wrote)(void *arg, uint64_t lba, uint64_t blocks, uint16_t stream);
-    void (*block_discarded)(void *arg, uint64_t lba, uint64_t blocks);
-};
-TRIB_EXPORT void trib_pipeline_observe(struct trib_pipeline *pipeline, const struct trib_observer *observer);
-
-/* Replay of known work, before its first event: deaths[i] is how many blocks will have reached the drive when the i-th
- * of them dies, UINT32_MAX if it never does. For policies that need the future; the array must outlive the pipeline. */
-TRIB_EXPORT void trib_pipeline_future(struct trib_pipeline *pipeline, const uint32_t *deaths, uint64_t count);
-
-/* What the policy costs; nanoseconds are medians over every 61st call, clock reading included; 0 if there were none. */
-struct trib_cost_report {
-    uint64_t place_calls, died_calls;
-    double place_ns, died_ns;
-    uint64_t state_bytes; /* rows of the attribute table in use, and what the policy keeps itself */
-};
-TRIB_EXPORT void trib_pipeline_cost(struct trib_pipeline *pipeline, struct trib_cost_report *out);
 
 /* Every live extent as if it died now (right-censored lifetimes). */
 TRIB_EXPORT void trib_pipeline_visit_live(struct trib_pipeline *pipeline,
                                           void (*visit)(void *arg, const struct trib_death_report *live), void *arg);
 
 /* The attribute table, row by row, as learned so far. */
-struct trib_attribute_report {
-    struct trib_context who;
-    uint64_t key, written_bytes, died_bytes, live_bytes;
-    double lifetime_mean_bytes, lifetime_deviation_bytes;
-    uint32_t samples;
-    uint16_t stream;
-};
 TRIB_EXPORT void trib_pipeline_visit_attributes(struct trib_pipeline *pipeline,
                                                 void (*visit)(void *arg, const struct trib_attribute_report *row),
                                                 void *arg);

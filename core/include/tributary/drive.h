@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drive seam: who takes the write. One file per back-end; registry.c is the only list. A drive
- * never sees a policy; garbage collection of an emulated one asks through a callback. Calls come
- * from one thread at a time. */
-#ifndef TRIB_DRIVE_DRIVE_H
-#define TRIB_DRIVE_DRIVE_H
+/* The drive seam: who takes the write. A drive never sees a policy; garbage collection of an emulated one asks through a
+ * callback. A registry entry has groups of functions, one for each way to reach it; a NULL group is a way it does not have.
+ * Thread safety: calls come from one thread at a time. */
+#ifndef TRIBUTARY_DRIVE_H
+#define TRIBUTARY_DRIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <tributary/pipeline.h>
-
-#include "base/options.h"
+#include <tributary/error.h>
+#include <tributary/options.h>
 
 TRIB_C_BEGIN
 
-/* Destination (internal stream number) of a page under collection; see flash.h. */
+/* Grows whenever anything below changes. */
+#define TRIB_DRIVE_VERSION 1u
+
+/* Destination (internal stream number) of a page under collection. `stream` is the external one that the host wrote it to;
+ * `victim_class` the victim's internal stream, or its external one. */
 typedef uint16_t trib_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
                                   bool internal);
 
-/* A superblock was collected; see flash.h. */
+/* A superblock was collected; ages in host blocks since it was opened and closed. */
 typedef void trib_reclaimed_fn(void *arg, uint16_t stream, bool internal, uint64_t opened_age,
                                uint64_t closed_age);
 
+/* What a drive is opened for. */
 struct trib_drive_env {
-    uint32_t streams;    /* streams wanted besides S0; a drive with fewer maps the rest to S0 and
-                            counts them */
-    bool wants_internal; /* the policy's default: twins for garbage collection */
+    const struct trib_drive *drive; /* the table that is being opened: one made at run time finds itself */
+    uint32_t streams;             /* wanted besides S0; a drive with fewer maps the rest to S0 and counts them */
+    const char *own_gc;           /* destination of survivors that belongs to the policy (gc=own); NULL: none */
     trib_relocate_fn *relocate;   /* may be NULL */
     trib_reclaimed_fn *reclaimed; /* may be NULL */
     void *gc_arg;                 /* of both */
@@ -33,9 +38,8 @@ struct trib_drive_env {
 
 struct trib_drive_description {
     char name[32];
-    uint64_t capacity_bytes; /* exported */
-    uint64_t usable_blocks;  /* blocks 0.. that a volume may allocate; the rest is cold data of the
-                                drive's own */
+    uint64_t capacity_bytes;     /* exported */
+    uint64_t usable_blocks;      /* blocks 0.. that a volume may allocate; the rest is cold data of the drive's own */
     uint64_t reclaim_unit_bytes; /* erased together */
     uint64_t reclaim_units;      /* physical */
     uint32_t streams;            /* besides S0, as granted */
@@ -43,7 +47,7 @@ struct trib_drive_description {
     uint64_t physical_bytes;
     double over_provisioning_percent;
     char gc[16], victim[16]; /* names of the emulated drive's choices; "" elsewhere */
-    uint8_t level;           /* enum trib_placement_level */
+    uint8_t level;           /* enum trib_placement_level (tributary/pipeline.h) */
     char evidence[128];
 };
 
@@ -59,6 +63,16 @@ struct trib_drive_stats {
     double virtual_seconds;               /* latency model; 0 = off */
 };
 
+/* Shadow: addresses and streams of a model, no data. lba and blocks in TRIB_BLOCK_BYTES. */
+struct trib_drive_model {
+    int (*write)(void *self, uint64_t lba, uint32_t blocks, uint16_t stream); /* 0, -EINVAL (range), -ENOSPC, -EIO */
+    int (*discard)(void *self, uint64_t lba, uint64_t blocks);
+    int (*read)(void *self, uint64_t lba, uint32_t blocks);
+    int (*dump)(void *self, FILE *out); /* JSON state for plots; may be NULL */
+    /* How much of the mapping table the drive keeps in memory, bytes; may be NULL. */
+    void (*resize_map_cache)(void *self, uint64_t bytes);
+};
+
 struct trib_drive {
     const char *name;
     const char *summary;
@@ -67,22 +81,14 @@ struct trib_drive {
     int (*open)(void **self, const struct trib_drive_env *env, struct trib_options *options,
                 struct trib_error *error);
     int (*close)(void *self);
-    /* lba, blocks in TRIB_BLOCK_BYTES; data may be NULL (shadow). 0, -EINVAL (range), -ENOSPC,
-     * -EIO. */
-    int (*write)(void *self, uint64_t lba, uint32_t blocks, uint16_t stream, const void *data);
-    int (*discard)(void *self, uint64_t lba, uint64_t blocks);
-    /* data may be NULL (time only); blocks never written read as zeros. */
-    int (*read)(void *self, uint64_t lba, uint32_t blocks, void *data);
     void (*describe)(void *self, struct trib_drive_description *out);
     void (*stats)(void *self, struct trib_drive_stats *out);
-    int (*dump)(void *self, FILE *out); /* JSON state for plots; may be NULL */
-    /* How much of the mapping table the drive keeps in memory, bytes; may be NULL. */
-    void (*resize_map_cache)(void *self, uint64_t bytes);
+    const struct trib_drive_model *model;
 };
 
 /* NULL-terminated list, and look-up by name (NULL + a sentence listing the valid names). */
-extern const struct trib_drive *const trib_drives[];
-const struct trib_drive *trib_drive_find(const char *name, struct trib_error *error);
+TRIB_EXPORT const struct trib_drive *const *trib_drives(void);
+TRIB_EXPORT const struct trib_drive *trib_drive_find(const char *name, struct trib_error *error);
 
 TRIB_C_END
 #endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a component (policy, drive, adapter) takes its part of "key=value,key=value": it declares its keys as a table of
+ * specs and takes them into a struct of its own. The same tables are printed by `trib options`. Thread safety: one owner. */
+#ifndef TRIBUTARY_OPTIONS_H
+#define TRIBUTARY_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tributary/error.h>
+
+TRIB_C_BEGIN
+
+#define TRIB_OPTION_TEXT_MAX 512
+
+enum trib_option_type {
+    TRIB_OPTION_BOOL,    /* bool: 0 1 no yes off on false true */
+    TRIB_OPTION_U32,     /* uint32_t */
+    TRIB_OPTION_U64,     /* uint64_t */
+    TRIB_OPTION_SIZE,    /* uint64_t bytes: 4096, 64K, 16M, 12G, 1T (binary) */
+    TRIB_OPTION_DOUBLE,  /* double */
+    TRIB_OPTION_PERCENT, /* double: "7" or "7%" is 7.0 */
+    TRIB_OPTION_ENUM,    /* int: index into choices, "a|b|c" */
+    TRIB_OPTION_FLAGS,   /* uint32_t: bit per choice, "kind+hint"; "none" is 0 */
+    TRIB_OPTION_TEXT,    /* char[TRIB_OPTION_TEXT_MAX] */
+};
+
+struct trib_option_spec {
+    const char *key;
+    const char *fallback; /* default, as text; NULL leaves the field as it is */
+    const char *choices;  /* ENUM, FLAGS */
+    const char *help;     /* one line: meaning, unit, source */
+    double minimum, maximum; /* numbers; both 0 = unbounded */
+    size_t offset;        /* of the field in the taking struct */
+    enum trib_option_type type;
+};
+
+#define TRIB_OPTIONS_END { .key = NULL }
+
+struct trib_options;
+
+/* Writes defaults, then the given values, into `fields`. On error `fields` is untouched. 0 or -EINVAL. */
+TRIB_EXPORT int trib_options_take(struct trib_options *options, const struct trib_option_spec *specs, void *fields,
+                                  struct trib_error *error);
+
+/* Fills `error` with a formatted sentence (if not NULL) and returns `code`: `return trib_fail(e, -EINVAL, "…")`. */
+TRIB_EXPORT int trib_fail(struct trib_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+TRIB_C_END
+#endif

@@ -143,6 +143,8 @@ std::string described(const fs::path &path) {
     std::ostringstream line;
     line << std::oct << status.st_mode << std::dec << " links " << (S_ISDIR(status.st_mode) ? 0 : status.st_nlink)
          << " size " << (S_ISDIR(status.st_mode) ? 0 : status.st_size);
+    if (S_ISLNK(status.st_mode))
+        line << " to " << fs::read_symlink(path).string();
     if (S_ISREG(status.st_mode)) {
         const std::string bytes = read_file(path);
         line << " bytes " << std::hash<std::string>{}(bytes) << " \"";
@@ -153,11 +155,13 @@ std::string described(const fs::path &path) {
     return line.str();
 }
 
-std::map<std::string, std::string> files_of(const fs::path &folder) {
-    std::map<std::string, std::string> found;
-    for (const auto &entry : fs::recursive_directory_iterator(folder))
-        found[fs::relative(entry.path(), folder)] = described(entry.path());
-    return found;
+void add_files(const fs::path &folder, const std::string &prefix, std::map<std::string, std::string> &found) {
+    for (const auto &entry : fs::directory_iterator(folder)) {
+        const std::string name = prefix + entry.path().filename().string();
+        found[name] = described(entry.path());
+        if (fs::is_directory(entry.symlink_status()))
+            add_files(entry.path(), name + "/", found);
+    }
 }
 
 bool is_own_line(Way way, const std::string &line) {
@@ -268,7 +272,8 @@ Result run_once(Way way, const Command &command, const std::string &trace) {
     Place place;
     const std::string kept = trace.empty() ? place.folder / "trace" : trace;
     std::vector<std::string> arguments = command.arguments;
-    const std::vector<std::string> environment = hooked_environment(way, kept, place.runtime);
+    std::vector<std::string> environment = hooked_environment(way, kept, place.runtime);
+    environment.insert(environment.end(), command.environment.begin(), command.environment.end());
     if (way == Way::Recorded) {
         const std::vector<std::string> before = {TRIB_BINARY_DIR "/cli/trib", "record", "--trace", kept, "--"};
         arguments.insert(arguments.begin(), before.begin(), before.end());
@@ -284,7 +289,7 @@ Result run_once(Way way, const Command &command, const std::string &trace) {
     drain(command.limit_s);
     result.out = read_file(place.out);
     split(way, read_file(place.err), result);
-    result.files = files_of(place.start);
+    add_files(place.start, "", result.files);
     return result;
 }
 

@@ -25,6 +25,7 @@ struct Command {
     double limit_s = 40;                                  // then the process group is killed: a hang
     bool timed = true;                                    // twice the time, and a bit
     std::function<void(const std::string &folder)> prepare = {}; // the folder that the program starts in
+    std::vector<std::string> environment = {};                   // more variables
 };
 
 struct Result {

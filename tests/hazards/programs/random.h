@@ -41,6 +41,14 @@ static inline int random_below(struct trib_random *program, int limit) {
 static inline int *random_slot(struct trib_random *program) {
     return &program->fds[random_below(program, SLOTS)];
 }
+/* Mostly one that is open. */
+static inline int random_fd(struct trib_random *program) {
+    int at = random_below(program, SLOTS), tries = random_below(program, 10) ? SLOTS : 1;
+
+    for (; tries > 1 && program->fds[at] < 0; tries--)
+        at = (at + 1) % SLOTS;
+    return program->fds[at];
+}
 static inline const char *random_name(struct trib_random *program) {
     static const char names[6][4] = {"n0", "n1", "n2", "n3", "n4", "n5"};
     return names[random_below(program, 6)];
@@ -68,6 +76,8 @@ static inline void random_start(struct trib_random *program) {
     for (int i = 0; i < SLOTS; i++)
         program->fds[i] = -1;
     mkdir("d", 0755);
+    for (int i = 0; i < 2; i++)
+        program->fds[i] = open(random_name(program), O_CREAT | O_RDWR, 0600);
     signal(SIGUSR1, random_handler);
     signal(SIGUSR2, random_handler);
     signal(SIGXFSZ, SIG_IGN);
@@ -106,7 +116,7 @@ static inline long step_open(struct trib_random *program) {
     }
 }
 static inline long step_write(struct trib_random *program) {
-    int fd = *random_slot(program);
+    int fd = random_fd(program);
     size_t bytes = random_bytes(program);
     struct iovec parts[2] = {{random_data, bytes}, {"tail", (size_t)random_below(program, 5)}};
     off_t at = random_below(program, 5000);
@@ -127,7 +137,7 @@ static inline long step_write(struct trib_random *program) {
     }
 }
 static inline long step_dup(struct trib_random *program) {
-    int *slot = random_slot(program), fd = *random_slot(program);
+    int *slot = random_slot(program), fd = random_fd(program);
     int number = 20 + random_below(program, 30);
 
     switch (random_below(program, 4)) {
@@ -186,7 +196,7 @@ static inline long step_name(struct trib_random *program) {
     }
 }
 static inline long step_file(struct trib_random *program) {
-    int fd = *random_slot(program);
+    int fd = random_fd(program);
     char bytes[16] = "";
     long result;
 
@@ -210,7 +220,7 @@ static inline long step_file(struct trib_random *program) {
     }
 }
 static inline long step_copy(struct trib_random *program) {
-    int from = *random_slot(program), to = *random_slot(program), ends[2];
+    int from = random_fd(program), to = random_fd(program), ends[2];
     off64_t in = random_below(program, 500), out = random_below(program, 3000);
     size_t bytes = (size_t)random_below(program, 2000);
     long result;
@@ -233,7 +243,7 @@ static inline long step_copy(struct trib_random *program) {
     }
 }
 static inline long step_map(struct trib_random *program) {
-    int fd = *random_slot(program), at = random_below(program, 8000);
+    int fd = random_fd(program), at = random_below(program, 8000);
     struct stat status;
 
     if (fstat(fd, &status) || !S_ISREG(status.st_mode) || (status.st_size < 8192 && ftruncate(fd, 8192)))
@@ -267,7 +277,7 @@ static inline long step_signal(struct trib_random *program) {
 }
 static inline long step_ring(struct trib_random *program) {
     struct ring ring;
-    struct io_uring_sqe entry = {.opcode = IORING_OP_WRITE, .fd = *random_slot(program),
+    struct io_uring_sqe entry = {.opcode = IORING_OP_WRITE, .fd = random_fd(program),
                                  .addr = (uintptr_t)random_data, .len = 300, .off = (uint64_t)random_below(program, 3000)};
 
     if (!open_ring(&ring, 2))
@@ -282,7 +292,7 @@ static inline long step_ring(struct trib_random *program) {
 static inline void *random_thread(void *program_) {
     struct trib_random *program = program_;
     bool is_cancelled = random_below(program, 2);
-    int kind = random_below(program, 4), fd = *random_slot(program);
+    int kind = random_below(program, 4), fd = random_fd(program);
 
     if (is_cancelled)
         pthread_cancel(pthread_self());

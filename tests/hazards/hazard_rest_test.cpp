@@ -29,4 +29,5 @@ TRIB_AT_REST("memory")
 
 TRIB_HAZARD("io_uring", {{program("queues"), "ring"}})
 TRIB_HAZARD("native AIO", {{program("queues"), "queue"}})
+TRIB_HAZARD("libaio", {{program("queues"), "libaio"}})
 TRIB_HAZARD("io_uring of several threads", {{program("queues"), "threads"}})

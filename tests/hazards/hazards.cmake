@@ -7,7 +7,7 @@ endif()
 set(hazards ${CMAKE_CURRENT_LIST_DIR})
 set(hazard_programs ${CMAKE_CURRENT_BINARY_DIR}/hazards)
 
-# Programs that know nothing of Tributary: not even its compiler flags. 128 for the stacks of fibres: no frame pointers needed.
+# Programs that know nothing of Tributary: not even its compiler flags.
 file(GLOB hazard_sources CONFIGURE_DEPENDS ${hazards}/programs/*.c)
 foreach(source IN LISTS hazard_sources)
   get_filename_component(name ${source} NAME_WE)
@@ -30,6 +30,12 @@ foreach(source IN LISTS hazard_sources)
     list(APPEND hazard_targets ${target})
   endforeach()
 endforeach()
+
+find_library(TRIB_TEST_LIBAIO aio)
+if(TRIB_TEST_LIBAIO)
+  target_compile_definitions(hazard_queues PRIVATE HAVE_LIBAIO)
+  target_link_libraries(hazard_queues PRIVATE ${TRIB_TEST_LIBAIO})
+endif()
 
 find_package(nlohmann_json REQUIRED)
 add_library(hazard_runner OBJECT ${hazards}/hazard.cpp)

@@ -52,6 +52,38 @@ static int queue(void) {
     return syscall(SYS_io_destroy, context) || !write_one("after");
 }
 
+/* Through libaio, whose functions return -errno. */
+#ifdef HAVE_LIBAIO
+struct io_context;
+int io_setup(int, struct io_context **);
+int io_submit(struct io_context *, long, struct iocb **);
+int io_getevents(struct io_context *, long, long, struct io_event *, struct timespec *);
+int io_destroy(struct io_context *);
+
+static int libaio(void) {
+    struct io_context *context = NULL;
+    static char data[512] __attribute__((aligned(512)));
+    int fd = make("a");
+
+    memset(data, 'l', sizeof data);
+    if (write(fd, "x", 1) != 1 || io_setup(8, &context))
+        return not_possible("native AIO");
+    for (int i = 0; i < 20; i++) {
+        struct iocb one = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = i == 19 ? 900 : (unsigned)fd,
+                           .aio_buf = (uintptr_t)data, .aio_nbytes = 512, .aio_offset = i * 512};
+        struct iocb *list[] = {&one, (struct iocb *)8};
+        struct io_event events[2];
+        say("%d", io_submit(context, 1 + i % 2, list));
+        say(" %d\n", i == 19 ? 0 : io_getevents(context, 1, 2, events, NULL));
+    }
+    return io_destroy(context) || !write_one("after");
+}
+#else
+static int libaio(void) {
+    return not_possible("libaio is not installed");
+}
+#endif
+
 /* Submissions from several threads, and a ring that a fork takes along. */
 static struct ring shared;
 static void *submit_many(void *name) {
@@ -93,6 +125,6 @@ static int by_threads(void) {
 
 int main(int count, char **values) {
     static const struct hazard hazards[] = {
-        {"ring", by_ring}, {"queue", queue}, {"threads", by_threads}, {NULL, NULL}};
+        {"ring", by_ring}, {"queue", queue}, {"libaio", libaio}, {"threads", by_threads}, {NULL, NULL}};
     return run_hazard(hazards, count, values);
 }

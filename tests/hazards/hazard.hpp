@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a small program as it is, with the preload library, and under `trib record`, and compares what anybody can see of
+// it: files, output, exit status, time. Nothing here knows how the library works. One thread.
+#pragma once
+#include "support/catch.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "support/folder.hpp"
+
+namespace trib_hazard {
+
+using trib_test::Folder;
+using trib_test::read_file;
+
+enum class Way { Plain, Preloaded, Recorded };
+
+struct Command {
+    std::vector<std::string> arguments;
+    double limit_s = 40;                                  // then the process group is killed: a hang
+    bool timed = true;                                    // twice the time, and a bit
+    std::function<void(const std::string &folder)> prepare = {}; // the folder that the program starts in
+    std::vector<std::string> environment = {};                   // more variables
+};
+
+struct Result {
+    int status = -1; // as shells say it: 128 + signal
+    bool hung = false;
+    double elapsed_ms = 0;
+    std::string out, err; // without the library's own
+    std::string own;      // what the library or trib said
+    size_t own_lines = 0;
+    std::map<std::string, std::string> files; // name -> type, mode, links, size, bytes
+};
+
+// Writes of one file in a record: offsets and lengths, in the record's order.
+using Writes = std::vector<std::pair<uint64_t, uint64_t>>;
+
+struct Record {
+    bool there = false;
+    std::map<std::string, Writes> writes; // by the last component of the name
+    uint64_t bytes(const std::string &name) const;
+    bool once(const std::string &name, uint64_t count, uint64_t bytes_each) const; // each of `count` pieces, from 0 on
+};
+
+std::string program(const std::string &name); // of programs/
+std::vector<std::string> hooked_environment(Way way, const std::string &trace, const std::string &folder);
+std::string library();
+
+// A trace that is asked for but not looked at goes where nobody looks.
+Result run_once(Way way, const Command &command, const std::string &trace = "");
+Record read_record(const std::string &trace);
+
+// Says that the machine cannot do it: ctest reports a skip.
+void skip(const std::string &why);
+bool is_installed(const std::string &program);
+
+// The hazard's bar: everything that can be seen is the same, and it takes at most twice the time and 30 ms.
+void same(Way way, const Command &command);
+
+} // namespace trib_hazard
+
+// One test per way, so that each can be seen to pass.
+#define TRIB_HAZARD(NAME, ...)                                                                                         \
+    TEST_CASE(NAME ", preloaded") {                                                                                    \
+        same(Way::Preloaded, __VA_ARGS__);                                                                             \
+    }                                                                                                                  \
+    TEST_CASE(NAME ", under trib record") {                                                                            \
+        same(Way::Recorded, __VA_ARGS__);                                                                              \
+    }

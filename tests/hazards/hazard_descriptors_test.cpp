@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors are the program's: what it closes, opens and numbers itself is what it gets, and no byte of ours ever goes
+// through a number of its own.
+#include "hazard.hpp"
+
+using namespace trib_hazard;
+
+namespace {
+
+Command closing(const std::string &name) {
+    return {{program("closing"), name}};
+}
+
+Command numbers(const std::string &name) {
+    return {{program("numbers"), name}};
+}
+
+Command shell(const std::string &shell, const std::string &name) {
+    return {{shell, TRIB_HAZARD_SOURCES "/programs/redirections.sh", name}};
+}
+
+} // namespace
+
+TRIB_HAZARD("closefrom, then a database that is only read", closing("closefrom"))
+TRIB_HAZARD("close_range, then a database that is only read", closing("close_range"))
+TRIB_HAZARD("close_range by number, then a database that is only read", closing("raw_close_range"))
+TRIB_HAZARD("a loop that closes all, then a database that is only read", closing("loop"))
+TRIB_HAZARD("close_range of everything, standard streams too", closing("everything"))
+TRIB_HAZARD("closefrom before the first write", closing("before_first_write"))
+TRIB_HAZARD("closefrom in a daemon's child", closing("in_child"))
+
+TRIB_HAZARD("dup2 onto every number", numbers("onto_all"))
+TRIB_HAZARD("dup3 by number onto every number", numbers("onto_all_raw"))
+TRIB_HAZARD("the lowest free number is the program's", numbers("lowest"))
+TRIB_HAZARD("dup2 of a database over numbers while files are written", numbers("over_and_over"))
+
+TRIB_HAZARD("bash, exec 3> after a first write", shell("bash", "exec3"))
+TRIB_HAZARD("bash, exec onto all numbers", shell("bash", "all"))
+TRIB_HAZARD("bash, here-documents", shell("bash", "here"))
+TRIB_HAZARD("bash, streams that are swapped and restored", shell("bash", "swap"))
+TRIB_HAZARD("sh, exec 3> after a first write", shell("sh", "exec3"))
+TRIB_HAZARD("sh, exec onto all numbers", shell("sh", "all"))
+TRIB_HAZARD("sh, here-documents", shell("sh", "here"))
+TRIB_HAZARD("sh, streams that are swapped and restored", shell("sh", "swap"))

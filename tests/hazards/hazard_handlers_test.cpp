@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every hooked path is async-signal-safe: a handler may do whatever main is doing.
+#include "hazard.hpp"
+
+#include <cstdlib>
+
+#include <unistd.h>
+
+using namespace trib_hazard;
+
+namespace {
+
+// Thousands of small files: in memory the program's own part of the time is short, and the race is met more often.
+const int kInMemory = access("/dev/shm", W_OK) == 0 ? setenv("TMPDIR", "/dev/shm", 1) : -1;
+
+Command handlers(const std::string &name) {
+    return {{program("handlers"), name}, 15};
+}
+
+} // namespace
+
+TRIB_HAZARD("handlers that open and write while main opens", handlers("main_opens"))
+TRIB_HAZARD("handlers that open and write while main writes", handlers("main_writes"))
+TRIB_HAZARD("handlers that open and write while main renames and unlinks", handlers("main_renames"))
+TRIB_HAZARD("handlers that open and write while main maps and syncs", handlers("main_maps"))
+TRIB_HAZARD("handlers that open and write while main forks", handlers("main_forks"))
+TRIB_HAZARD("handlers that open and write from the first write on", handlers("first"))
+TRIB_HAZARD("handlers on an alternate stack of 16 KiB", handlers("small_stack"))
+TRIB_HAZARD("handlers beside threads that write", handlers("threads"))
+TRIB_HAZARD("handlers that jump out of a write", handlers("jumps"))

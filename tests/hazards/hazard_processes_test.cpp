@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Children of every make behave as without the library, and all that they write is in the record, once.
+#include "hazard.hpp"
+
+using namespace trib_hazard;
+
+namespace {
+
+constexpr uint64_t kPieces = 20, kPiece_bytes = 10; // of processes.c
+
+Command processes(const std::string &name) {
+    return {{program("processes"), name}};
+}
+
+// Files that the command leaves behind in pieces of 10 bytes: each piece is in the record once.
+void check_recorded(Way way, const Command &command, const std::vector<std::string> &names,
+                    uint64_t pieces = kPieces) {
+    Folder folder;
+    const std::string trace = folder / "trace";
+    const Result result = run_once(way, command, trace);
+    if (result.status == 77)
+        return skip(result.out);
+    INFO(result.own << result.err);
+    REQUIRE_FALSE(result.hung);
+    CHECK(result.status == 0);
+    const Record record = read_record(trace);
+    REQUIRE(record.there);
+    for (const std::string &name : names) {
+        INFO(name << ": " << record.bytes(name) << " bytes recorded");
+        CHECK(record.once(name, pieces, kPiece_bytes));
+    }
+}
+
+std::vector<std::string> tree() {
+    std::vector<std::string> names = {"t"};
+    for (size_t i = 0; i < names.size(); i++)
+        for (int k = 0; names[i].size() < 4 && k < 3; k++)
+            names.push_back(names[i] + std::to_string(k));
+    return names;
+}
+
+Command shell(const std::vector<std::string> &before, const std::string &script) {
+    Command command{before};
+    command.arguments.insert(command.arguments.end(), {"sh", "-c", script});
+    return command;
+}
+
+} // namespace
+
+#define TRIB_PROCESSES(NAME, CASE, ...)                                                                                \
+    TRIB_HAZARD(NAME, processes(CASE))                                                                                 \
+    TEST_CASE(NAME ": what all wrote is recorded once, preloaded") {                                                   \
+        check_recorded(Way::Preloaded, processes(CASE), __VA_ARGS__);                                                  \
+    }                                                                                                                  \
+    TEST_CASE(NAME ": what all wrote is recorded once, under trib record") {                                           \
+        check_recorded(Way::Recorded, processes(CASE), __VA_ARGS__);                                                   \
+    }
+TRIB_PROCESSES("fork", "fork", {"parent", "child", "after"})
+TRIB_PROCESSES("_Fork", "_Fork", {"parent", "child"})
+TRIB_PROCESSES("clone by number", "clone", {"parent", "child"})
+TRIB_PROCESSES("clone3 by number", "clone3", {"parent", "child"})
+TRIB_PROCESSES("vfork of a child that writes and executes", "vfork", {"parent", "child", "of_child", "after"})
+TRIB_PROCESSES("vfork of a child that writes and ends", "vfork_ends", {"parent", "of_child", "after"})
+TRIB_PROCESSES("clone with CLONE_VM and CLONE_VFORK", "clone_vm", {"parent", "child", "after"})
+TRIB_PROCESSES("clone with CLONE_FILES", "clone_files", {"parent", "child", "after"})
+TRIB_PROCESSES("posix_spawn", "spawn", {"parent", "child", "after"})
+TRIB_PROCESSES("posix_spawn with file actions", "spawn_actions", {"parent", "child"})
+TRIB_PROCESSES("a tree of forks", "tree", tree())
+TRIB_PROCESSES("a daemon that writes after its parent's end", "daemon_after_write", {"pidfile", "daemon"})
+TRIB_PROCESSES("a daemon whose parent wrote nothing", "daemon_before_write", {"daemon"})
+TRIB_PROCESSES("a daemon whose middle process writes", "daemon_between", {"pidfile", "between", "daemon"})
+TRIB_PROCESSES("libc's daemon()", "daemon_of_libc", {"pidfile", "daemon"})
+TRIB_PROCESSES("workers started after a pid file", "prefork_early", {"pidfile", "worker0", "worker1"})
+TRIB_PROCESSES("workers started before any write", "prefork_late", {"worker0", "worker1"})
+TRIB_PROCESSES("workers whose parent leaves after a pid file", "prefork_early_leaves", {"pidfile", "worker0", "worker1"})
+TRIB_PROCESSES("workers whose parent leaves without a write", "prefork_late_leaves", {"worker0", "worker1"})
+TRIB_PROCESSES("children that are killed", "killed", {"child", "aborted", "parent"})
+
+TRIB_HAZARD("system and popen", processes("system"))
+TRIB_HAZARD("spawning a missing program", processes("spawn_missing"))
+TRIB_HAZARD("fifty short children", processes("zombies"))
+TRIB_HAZARD("children that share an offset", processes("shared_offset"))
+
+TEST_CASE("children that share an offset: recorded where they wrote, under trib record") {
+    check_recorded(Way::Recorded, processes("shared_offset"), {"shared"}, 4 * kPieces);
+}
+
+#define TRIB_WRAPPED(NAME, ...)                                                                                        \
+    TRIB_HAZARD(NAME, shell({__VA_ARGS__}, "printf 0123456789 >wrapped; printf 0123456789 >>wrapped; cat wrapped"))    \
+    TEST_CASE(NAME ": recorded, preloaded") {                                                                          \
+        check_recorded(Way::Preloaded, shell({__VA_ARGS__}, "printf 0123456789 >wrapped; printf 0123456789 >>wrapped"),\
+                       {"wrapped"}, 2);                                                                                \
+    }                                                                                                                  \
+    TEST_CASE(NAME ": recorded, under trib record") {                                                                  \
+        check_recorded(Way::Recorded, shell({__VA_ARGS__}, "printf 0123456789 >wrapped; printf 0123456789 >>wrapped"), \
+                       {"wrapped"}, 2);                                                                                \
+    }
+TRIB_WRAPPED("behind timeout", "timeout", "5")
+TRIB_WRAPPED("behind nice", "nice")
+TRIB_WRAPPED("behind setsid", "setsid", "-w")
+TRIB_WRAPPED("behind env and a wrapper script", "env", "sh", "-c", "\"$0\" \"$@\"; exit $?")

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asynchronous writes: io_uring by number, and Linux' native AIO. */
+#include <linux/aio_abi.h>
+#include <pthread.h>
+
+#include "hazard.h"
+#include "ring.h"
+
+static int by_ring(void) {
+    struct ring ring;
+    static char data[4096];
+    int fd = make("a");
+
+    memset(data, 'u', sizeof data);
+    if (write(fd, "x", 1) != 1 || !open_ring(&ring, 8))
+        return not_possible("io_uring");
+    for (int i = 0; i < 40; i++) {
+        struct io_uring_sqe entry = {.opcode = i % 8 == 7 ? IORING_OP_FSYNC : IORING_OP_WRITE, .fd = fd};
+        if (i % 8 != 7) {
+            entry.addr = (uintptr_t)data;
+            entry.len = 512;
+            entry.off = (uint64_t)i * 512;
+        }
+        push(&ring, &entry);
+        long entered = syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+        say("%ld %d\n", entered, pop(&ring));
+    }
+    struct io_uring_sqe wrong = {.opcode = IORING_OP_WRITE, .fd = fd, .addr = 8, .len = 8};
+    push(&ring, &wrong);
+    say_result("enter", syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0));
+    say("%d\n", pop(&ring));
+    return close(ring.fd) || !write_one("after");
+}
+
+static int queue(void) {
+    aio_context_t context = 0;
+    static char data[4096] __attribute__((aligned(512)));
+    int fd = make("a");
+
+    memset(data, 'q', sizeof data);
+    if (write(fd, "x", 1) != 1 || syscall(SYS_io_setup, 8, &context))
+        return not_possible("native AIO");
+    for (int i = 0; i < 20; i++) {
+        struct iocb one = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = (unsigned)fd, .aio_buf = (uintptr_t)data,
+                           .aio_nbytes = 512, .aio_offset = i * 512}, two = one;
+        struct iocb *both[] = {&one, &two};
+        struct io_event events[2];
+        two.aio_offset = 20480 + i * 512;
+        say("%ld", syscall(SYS_io_submit, context, 2L, both));
+        say(" %ld\n", syscall(SYS_io_getevents, context, 2L, 2L, events, NULL));
+    }
+    return syscall(SYS_io_destroy, context) || !write_one("after");
+}
+
+/* Through libaio, whose functions return -errno. */
+#ifdef HAVE_LIBAIO
+struct io_context;
+int io_setup(int, struct io_context **);
+int io_submit(struct io_context *, long, struct iocb **);
+int io_getevents(struct io_context *, long, long, struct io_event *, struct timespec *);
+int io_destroy(struct io_context *);
+
+static int libaio(void) {
+    struct io_context *context = NULL;
+    static char data[512] __attribute__((aligned(512)));
+    int fd = make("a");
+
+    memset(data, 'l', sizeof data);
+    if (write(fd, "x", 1) != 1 || io_setup(8, &context))
+        return not_possible("native AIO");
+    for (int i = 0; i < 20; i++) {
+        struct iocb one = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = i == 19 ? 900 : (unsigned)fd,
+                           .aio_buf = (uintptr_t)data, .aio_nbytes = 512, .aio_offset = i * 512};
+        struct iocb *list[] = {&one, (struct iocb *)8};
+        struct io_event events[2];
+        say("%d", io_submit(context, 1 + i % 2, list));
+        say(" %d\n", i == 19 ? 0 : io_getevents(context, 1, 2, events, NULL));
+    }
+    return io_destroy(context) || !write_one("after");
+}
+#else
+static int libaio(void) {
+    return not_possible("libaio is not installed");
+}
+#endif
+
+/* Submissions from several threads, and a ring that a fork takes along. */
+static struct ring shared;
+static void *submit_many(void *name) {
+    struct ring own;
+    int fd = make(name);
+
+    if (!open_ring(&own, 4))
+        return NULL;
+    for (int i = 0; i < 200; i++) {
+        struct io_uring_sqe entry = {.opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t) "0123456789", .len = 10,
+                                     .off = (uint64_t)i * 10};
+        push(&own, &entry);
+        syscall(SYS_io_uring_enter, own.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+        pop(&own);
+    }
+    close(own.fd);
+    return NULL;
+}
+
+static int by_threads(void) {
+    static char names[4][3] = {"t0", "t1", "t2", "t3"};
+    pthread_t threads[4];
+
+    if (!open_ring(&shared, 4))
+        return not_possible("io_uring");
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, submit_many, names[i]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        static char name[] = "child";
+        submit_many(name);
+        _exit(0);
+    }
+    say_ends(&child, 1);
+    return 0;
+}
+
+int main(int count, char **values) {
+    static const struct hazard hazards[] = {
+        {"ring", by_ring}, {"queue", queue}, {"libaio", libaio}, {"threads", by_threads}, {NULL, NULL}};
+    return run_hazard(hazards, count, values);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that tell nothing, as a line for people. Pure function. Which they are: tributary/session.h. */
+/* Programs that go unrecorded, as a line for people. Pure function. Which they are: tributary/client.h. */
 #ifndef TRIB_SESSION_COVERAGE_H
 #define TRIB_SESSION_COVERAGE_H
 

@@ -12,6 +12,7 @@
 #include "catalog.h"
 #include "child.h"
 #include "compare.h"
+#include "daemon.h"
 #include "failure.h"
 #include "inspect.h"
 #include "matrix.h"
@@ -233,7 +234,7 @@ CLI::App *add_session(CLI::App &app, const char *name, const char *help, Session
     command->add_option("--json", options.json, "Summary as JSON")->type_name("FILE");
     command->add_option("--preload", options.preload, "libtributary-preload.so, if not beside trib")
         ->type_name("FILE");
-    command->add_option("--session", options.path, "Session file [one in /dev/shm]")
+    command->add_option("--session", options.path, "Socket that the processes join [one in /tmp]")
         ->type_name("FILE");
     return command;
 }
@@ -261,6 +262,40 @@ void add_run(CLI::App &app, SessionFlags &flags) {
     command->add_option("--gc", flags.options.gc, "Where garbage collection puts survivors");
     command->add_option("--trace", flags.options.trace, "Record, too")->type_name("FILE");
     command->callback([&flags] { flags.exit_code = cli::run_under(flags.options); });
+}
+
+void add_daemon(CLI::App &app, cli::DaemonOptions &options) {
+    CLI::App *command = app.add_subcommand("daemon", "Own policy, drive, state and trace for the processes that join");
+    command->add_option("name", options.name, "Names the socket: /run/tributary/NAME.sock, or a user's own")
+        ->capture_default_str();
+    command->add_option("--policy", options.policy, "NAME[,key=value...]; see trib policies");
+    command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list");
+    command->add_option("--gc", options.gc, "Where garbage collection puts survivors");
+    command->add_option("--state", options.state, "Keep what is learned in this file")->type_name("FILE");
+    command->add_option("--trace", options.trace, "Record, too")->type_name("FILE");
+    command->add_option("--allow", options.allow, "Who may join besides this user and root: USER+@GROUP+..., or *");
+    command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
+    command->add_option("--address", options.address, "The socket's path, instead of a name")->type_name("FILE");
+    command->add_flag("--private", options.is_private, "End some seconds after the last process")->group("");
+    command->add_option("--ready", options.ready, "Descriptor that hears when it is ready")->group("");
+    command->add_option("--linger", options.linger_ms, "Milliseconds that a private daemon stays")->group("");
+    command->callback([&options, command] {
+        if (command->get_subcommands().empty())
+            (void)cli::daemon(options);
+    });
+    for (const char *what : {"stop", "pause", "resume"}) {
+        CLI::App *control = command->add_subcommand(what, std::string(what) + " a running daemon; its hosts run on");
+        control->add_option("name", options.name, "Of the daemon, or its socket's path")->capture_default_str();
+        control->callback([&options, what] { (void)cli::control_daemon(options.name, what); });
+    }
+}
+
+void add_status(CLI::App &app, cli::StatusOptions &options) {
+    CLI::App *command = app.add_subcommand("status", "What a running daemon has seen, placed and lost");
+    command->add_option("name", options.name, "Of the daemon, or its socket's path")->capture_default_str();
+    add_json_option(command, options.json);
+    command->add_flag("--openmetrics", options.openmetrics, "As OpenMetrics text, for a collector");
+    command->callback([&options] { (void)cli::daemon_status(options); });
 }
 
 bool runs_a_command(int argc, char **argv) {
@@ -305,6 +340,8 @@ int run(int argc, char **argv) {
     cli::ReproduceOptions reproduce;
     cli::InspectOptions inspect;
     ListOptions lists;
+    cli::DaemonOptions daemon;
+    cli::StatusOptions status;
     SessionFlags recording, running;
     recording.options.command = running.options.command = split_command(argc, argv);
     add_replay(app, replay);
@@ -314,6 +351,8 @@ int run(int argc, char **argv) {
     add_lists(app, lists);
     add_record(app, recording);
     add_run(app, running);
+    add_daemon(app, daemon);
+    add_status(app, status);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &error) {

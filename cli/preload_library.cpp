@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include <tributary/session.h>
+#include <tributary/client.h>
 
 #include "failure.h"
 

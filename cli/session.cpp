@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
-#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <tributary/pipeline.h>
 
+#include "address.h"
 #include "child.h"
 #include "failure.h"
 #include "json.h"
@@ -26,13 +26,7 @@ namespace {
 constexpr int SESSION_JSON_VERSION = 1;
 constexpr long POLL_MS = 20;
 constexpr int POLLS_BEFORE_WORD = 100; // two seconds
-
-// Not to be guessed: with --users everybody may open it who knows its name.
-std::string fresh_path() {
-    std::random_device random;
-    uint64_t unique = static_cast<uint64_t>(random()) << 32 | random();
-    return fmt::format("/dev/shm/tributary-{}-{:016x}", getpid(), unique);
-}
+constexpr int POLLS_OF_GRACE = 5;
 
 std::string pipeline_options(const SessionOptions &options, const std::string &path) {
     OptionText text;
@@ -43,7 +37,7 @@ std::string pipeline_options(const SessionOptions &options, const std::string &p
     if (!options.trace.empty())
         text.set("trace", options.trace);
     if (options.users)
-        text.set("session-users", "yes");
+        text.set("allow", "*");
     for (const std::string &more : options.set)
         text.merge(more);
     text.set("session", path);
@@ -84,10 +78,12 @@ class Recorder {
     trib_pipeline *pipeline_ = nullptr;
 };
 
-// Processes that the command left behind go on being recorded until they end.
+// Processes that the command left behind go on being recorded until they end. One that the command forked may join a
+// moment after it: a grace for those.
 bool wait_for_others(const Recorder &recorder, const Child &child) {
-    for (int polls = 0; recorder.status().processes_live > 0; polls++) {
-        if (polls == POLLS_BEFORE_WORD)
+    for (int polls = 0, idle = 0; idle < POLLS_OF_GRACE; polls++) {
+        idle = recorder.status().processes_live > 0 ? 0 : idle + 1;
+        if (polls == POLLS_BEFORE_WORD && idle == 0)
             std::fprintf(stderr, "trib: the command has ended, %llu of its processes have not; "
                                  "recording goes on until they end or a signal comes\n",
                          static_cast<unsigned long long>(recorder.status().processes_live));
@@ -205,7 +201,7 @@ int run_session(const SessionOptions &options, bool has_drive) {
     if (options.json && (options.json->empty() || *options.json == "-"))
         throw Failure(EXIT_USAGE, "standard output belongs to the command: --json needs a file");
     const std::string library = find_preload(options.preload);
-    const std::string path = options.path.empty() ? fresh_path() : options.path;
+    const std::string path = options.path.empty() ? fresh_address() : options.path;
     Result result;
     const std::string uncovered = not_covered(options.command[0]);
     Child child;

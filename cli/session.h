@@ -15,7 +15,7 @@ struct SessionOptions {
     std::string policy, drive, gc;  // record: pcstream learns, no drive
     std::vector<std::string> set;   // "key=value,..." that win over everything else
     std::optional<std::string> json; // where to
-    std::string preload, path;      // the library, the session file; "" = found, made
+    std::string preload, path;      // the library, the socket; "" = found, made
     bool users = false;             // other users' processes may join
     bool no_wait = false;           // end with the command, whatever still runs
 };

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <tributary/pipeline.h>
+#include <tributary/event.h>
 
 #include "raw.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <tributary/event.h>
-#include <tributary/pipeline.h>
 
 #include "calls.h"
 #include "descriptors.h"

@@ -50,7 +50,7 @@ void trib_programs_report(void) {
 
 static bool has_session(char *const environment[]) {
     for (; environment && *environment; environment++)
-        if (strncmp(*environment, "TRIBUTARY_SESSION=", 18) == 0)
+        if (strncmp(*environment, "TRIBUTARY_SESSION=", 18) == 0 || strncmp(*environment, "TRIBUTARY=", 10) == 0)
             return true;
     return false;
 }
@@ -58,7 +58,7 @@ static bool has_session(char *const environment[]) {
 static void note(const char *path, char *const environment[]) {
     int kept = errno;
 
-    if (!trib_sink_is_session())
+    if (!trib_sink_wanted())
         return;
     enum trib_uncovered why = trib_program_uncovered(path);
     if (!why && !has_session(environment) && access(path, X_OK) == 0)
@@ -78,7 +78,7 @@ static void note_by_name(const char *name, char *const environment[]) {
     char path[PATH_MAX];
     int kept = errno;
 
-    if (strchr(name, '/') || !trib_sink_is_session()) {
+    if (strchr(name, '/') || !trib_sink_wanted()) {
         note(name, environment);
         return;
     }

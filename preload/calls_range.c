@@ -8,7 +8,6 @@
 #include <linux/falloc.h>
 
 #include <tributary/event.h>
-#include <tributary/pipeline.h>
 #include <tributary/signature.h>
 
 #include "calls.h"

@@ -11,7 +11,7 @@
 #define UNCHANGED ((uid_t)-1)
 
 static void join_before(uid_t effective) {
-    if (effective != UNCHANGED && effective != geteuid() && trib_sink_is_session() && !trib_in_vfork)
+    if (effective != UNCHANGED && effective != geteuid() && trib_sink_wanted() && !trib_in_vfork)
         trib_sink_join();
 }
 

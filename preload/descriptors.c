@@ -14,7 +14,6 @@
 #include <linux/magic.h>
 
 #include <tributary/event.h>
-#include <tributary/pipeline.h>
 
 #include "file_stream.h"
 #include "kinds.h"
@@ -86,8 +85,6 @@ static uint32_t ask(int fd, uint64_t *file) {
     struct stat stat;
     struct statfs system;
 
-    if (trib_sink_is_own_thread())
-        return OTHER; /* is_own_code does not know, with another interposer in between */
     if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode) || fstatfs(fd, &system) != 0 || is_pseudo(&system))
         return OTHER;
     bool in_memory = system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;

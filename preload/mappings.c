@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <tributary/pipeline.h>
+#include <tributary/event.h>
 
 #include "borrow.h"
 #include "raw.h"

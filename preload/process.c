@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +31,8 @@ void trib_child_comes(void) {
 static void in_child(void) {
     trib_descriptors_inherited();
     trib_mappings_clear();
+    if (trib_sink_is_private()) /* its parent may end before it writes, and the daemon with it */
+        trib_sink_join();
 }
 
 TRIB_CALL int system(const char *command) {
@@ -99,32 +100,8 @@ _Static_assert(SYS_vfork == 58, "the number above");
 
 /* ---- start and end ---- */
 
-static bool exiting; /* exit() is past the destructors */
-static pid_t started; /* the process whose pipeline it is */
-
-/* In place of libc's _exit. exit() comes here when everything else is done, stdio's last flush included. A child on its
- * parent's memory (vfork's, or posix_spawn's inside libc) leaves its parent's pipeline alone. */
-__attribute__((noreturn)) static void leave(int code) {
-    bool is_mine = trib_syscall(SYS_getpid) == started;
-
-    if (is_mine && exiting)
-        trib_sink_stop();
-    else if (is_mine)
-        trib_sink_settle();
-    for (;;)
-        trib_syscall(SYS_exit_group, code);
-}
-
 static void hook(void) {
-    int rc = trib_entry_patch();
-
-    started = (pid_t)trib_syscall(SYS_getpid);
-    if (trib_sink_is_pipeline()) {
-        trib_entry_patch_exit(leave);
-        if (rc) /* a session has too many processes to say it in each */
-            fprintf(stderr, "tributary: libc's write stays as it is (%s): what stdio writes goes unseen\n",
-                    trib_patch_reason(rc));
-    }
+    (void)trib_entry_patch(); /* else what stdio writes goes unseen */
     pthread_atfork(trib_child_comes, NULL, in_child);
 }
 
@@ -173,9 +150,6 @@ int trib_shim_patch_imports(void) {
 }
 
 __attribute__((destructor)) static void stop(void) {
-    if (trib_sink_wanted()) /* paused: tells of nothing, but what is open closes in order */
+    if (trib_sink_wanted())
         trib_mappings_sync_all();
-    exiting = true;
-    if (!trib_entry_is_patched())
-        trib_sink_stop();
 }

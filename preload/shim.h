@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 
 #include <tributary/event.h>
-#include <tributary/pipeline.h>
+#include <tributary/status.h>
 
 TRIB_C_BEGIN
 
@@ -40,17 +40,17 @@ TRIB_EXPORT void trib_shim_identify_with(trib_shim_identify *identify);
 /* The default, for an adapter that knows nothing better about this write. */
 TRIB_EXPORT trib_shim_identify trib_shim_identify_native;
 
-/* For a library that is loaded with options of a pipeline (docs/options.md): opens it and tells of every call from now
- * on; where the environment says where events go, that holds instead. Once. 0, or -errno with a sentence. */
+/* For a library that is loaded with options of a pipeline (docs/options.md): starts a daemon with them, and records every
+ * call from now on; where the environment says where events go, that holds instead. Once. 0, or -errno with a sentence. */
 TRIB_EXPORT int trib_shim_start(const char *options, struct trib_error *error);
 
-/* Tells of nothing, or again: learned state, trace and pipeline stay open. After trib_shim_start. */
+/* Records nothing, or again. After trib_shim_start. */
 TRIB_EXPORT void trib_shim_pause(bool pause);
 
-/* In a session: writes of other processes may carry this call path, which was captured here. Once per path is enough. */
+/* Writes of other processes may carry this call path, which was captured here. Once per path is enough. */
 TRIB_EXPORT void trib_shim_name_signature(uint64_t signature);
 
-/* What the pipeline of this process has counted. False: there is none, as in a session. */
+/* What the daemon has counted. False: there is none. */
 TRIB_EXPORT bool trib_shim_status(struct trib_status *out);
 
 /* Why what libc itself writes (stdio) goes unseen; NULL: it is seen. */

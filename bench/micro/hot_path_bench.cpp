@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a write pays: capture of the call path, the decision, and the submission to the ring, together and alone. The
-// recorder and the maintenance thread run beside it, as in a live engine. The design's bar: 60 ns median.
+// What a write pays: capture of the call path and the hand-over to the daemon, together and alone. The recorder and the
+// maintenance thread run beside it, in this process. The design's bar: 60 ns median, 250 ns p99.
 #include <cstdio>
+#include <string>
+#include <unistd.h>
 
+#include <tributary/client.h>
 #include <tributary/pipeline.h>
 #include <tributary/signature.h>
 
@@ -13,6 +16,7 @@ namespace {
 using namespace trib_bench;
 
 trib_pipeline *pipeline;
+trib_client *client;
 trib_event event;
 volatile uint64_t sink;
 
@@ -29,18 +33,17 @@ template <int Depth> [[gnu::noinline]] void Deep(void (*body)()) {
 
 [[gnu::noinline]] void Capture() { sink = trib_signature_capture(TRIB_FRAME_HERE(), 12); }
 
-[[gnu::noinline]] void Place() { sink = trib_pipeline_place(pipeline, &event.who); }
+[[gnu::noinline]] void Place() { sink = trib_client_place(client, &event.who); }
 
 [[gnu::noinline]] void Submit() {
     event.offset_bytes += event.length_bytes;
-    sink = trib_pipeline_submit(pipeline, &event);
+    sink = trib_client_submit(client, &event);
 }
 
 [[gnu::noinline]] void Everything() {
     event.who.signature = trib_signature_capture(TRIB_FRAME_HERE(), 12);
-    event.stream = trib_pipeline_place(pipeline, &event.who);
     event.offset_bytes += event.length_bytes;
-    sink = trib_pipeline_submit(pipeline, &event);
+    sink = trib_client_submit(client, &event);
 }
 
 void Figure(const char *name, void (*call)(), const char *note) {
@@ -66,15 +69,18 @@ void Figure(const char *name, void (*call)(), const char *note) {
 
 int main() {
     trib_error error;
-    if (trib_pipeline_open(&pipeline, "policy=pcstream,drive=none,trace=/dev/null", true, &error)) {
+    const std::string address = "/tmp/tributary-bench-" + std::to_string(getpid()) + ".sock";
+    const std::string options = "policy=pcstream,drive=none,process-ring=131072,trace=/dev/null,session=" + address;
+    if (trib_pipeline_open(&pipeline, options.c_str(), true, &error) ||
+        trib_client_open(&client, address.c_str(), &error) || trib_client_join(client)) {
         std::fprintf(stderr, "hot_path_bench: %s\n", error.text);
         return 1;
     }
     event = SampleWrite();
     Figure("write_capture_ns", Capture, "depth 12, 16 frames");
-    Figure("write_place_ns", Place, "pcstream, row found by key");
-    Figure("write_submit_ns", Submit, "ring, recorder and maintenance thread beside it");
-    Figure("write_total_ns", Everything, "capture at depth 12 + place + submit; batches of 32");
+    Figure("write_place_ns", Place, "the stream, read from the shared table");
+    Figure("write_submit_ns", Submit, "clock and ring, recorder and maintenance thread beside it");
+    Figure("write_total_ns", Everything, "capture at depth 12 + submit; batches of 32");
     trib_status status;
     trib_pipeline_status(pipeline, &status);
     Print("write_dropped_events", static_cast<double>(status.events_dropped), "events", status.events);

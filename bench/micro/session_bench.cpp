@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process of a session pays: joining, and each event. The recorder runs beside it, in this process.
+// What a recorded process pays: joining, and each event. The recorder runs beside it, in this process.
 #include <cstdio>
 #include <string>
 #include <unistd.h>
 
+#include <tributary/client.h>
 #include <tributary/pipeline.h>
-#include <tributary/session.h>
 
 #include "support/measure.hpp"
 
@@ -14,16 +14,16 @@ namespace {
 using namespace trib_bench;
 
 trib_pipeline *pipeline;
-trib_producer *producer;
+trib_client *client;
 trib_event event;
 volatile uint64_t sink;
 
 void Submit() {
     event.offset_bytes += event.length_bytes;
-    sink = trib_producer_submit(producer, &event);
+    sink = trib_client_submit(client, &event);
 }
 
-void Place() { sink = trib_producer_place(producer, &event.who); }
+void Place() { sink = trib_client_place(client, &event.who); }
 
 template <class Call> void Figure(const char *name, Call call, const char *note) {
     const unsigned batch = 32, batches = 8000;
@@ -39,21 +39,22 @@ template <class Call> void Figure(const char *name, Call call, const char *note)
     Print(std::string(name) + "_p99", Percentile(samples, 0.99), "ns", batches * batch, note);
 }
 
-// Leaving gives the ring back, so that from the second time on its memory is there, as in a build.
 int JoinFigure(const std::string &path) {
     const unsigned count = 1000;
     std::vector<double> samples;
     for (unsigned i = 0; i < count; i++) {
-        trib_producer *another;
+        trib_client *another;
+        if (trib_client_open(&another, path.c_str(), nullptr))
+            return 1;
         const double begin = Seconds();
-        if (trib_producer_join(&another, path.c_str(), nullptr))
+        if (trib_client_join(another))
             return 1;
         samples.push_back((Seconds() - begin) * 1e6);
-        trib_producer_leave(another);
+        trib_client_close(another);
         if (i % 100 == 99)
             trib_pipeline_drain(pipeline);
     }
-    Print("session_join_us_p50", Percentile(samples, 0.5), "us", count, "file, slot, two mappings, /proc");
+    Print("session_join_us_p50", Percentile(samples, 0.5), "us", count, "a task aside, socket, two mappings");
     Print("session_join_us_p99", Percentile(samples, 0.99), "us", count);
     return 0;
 }
@@ -65,17 +66,17 @@ int main() {
     const std::string path = "/dev/shm/tributary-bench-" + std::to_string(getpid());
     const std::string options = "policy=pcstream,drive=none,trace=/dev/null,session=" + path;
     if (trib_pipeline_open(&pipeline, options.c_str(), true, &error) ||
-        trib_producer_join(&producer, path.c_str(), &error)) {
+        trib_client_open(&client, path.c_str(), &error) || trib_client_join(client)) {
         std::fprintf(stderr, "session_bench: %s\n", error.text);
         return 1;
     }
     event = SampleWrite();
     Figure("session_submit_ns", Submit, "clock and ring, recorder beside it; batches of 32");
-    Figure("session_place_ns", Place, "table in the session file");
+    Figure("session_place_ns", Place, "the shared table");
     trib_status status;
     trib_pipeline_status(pipeline, &status);
     Print("session_dropped_events", static_cast<double>(status.events_dropped), "events", status.events);
     const int rc = JoinFigure(path);
-    trib_producer_leave(producer);
+    trib_client_close(client);
     return trib_pipeline_close(pipeline) || rc ? 1 : 0;
 }

@@ -29,14 +29,14 @@ const struct trib_option_spec trib_pipeline_options[] = {
      .minimum = 1, .maximum = 1 << 20, .help = "rows of the attribute table"},
     {.key = "runs", .fallback = "4194304", .type = TRIB_OPTION_U32, .offset = FIELD(runs),
      .minimum = 16, .maximum = 268435455, .help = "live extents that can be followed; 32 bytes each"},
-    {.key = "ring", .fallback = "131072", .type = TRIB_OPTION_U32, .offset = FIELD(ring),
-     .minimum = 1024, .maximum = 1 << 24, .help = "events that may wait (live pipelines); 72 bytes each"},
     {.key = "session", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(session),
-     .help = "take events from every process that joins this file, made at open (live pipelines)"},
-    {.key = "session-users", .fallback = "no", .type = TRIB_OPTION_BOOL, .offset = FIELD(session_users),
-     .help = "processes of other users may join, too"},
-    {.key = "process-ring", .fallback = "8192", .type = TRIB_OPTION_U32, .offset = FIELD(process_ring),
-     .minimum = 1024, .maximum = 1 << 20, .help = "events that may wait in each process of a session; 72 bytes each"},
+     .help = "socket that processes join, made at open; absolute path (live pipelines)"},
+    {.key = "session-socket", .fallback = "0", .type = TRIB_OPTION_U32, .offset = FIELD(session_socket),
+     .minimum = 0, .maximum = 1 << 20, .help = "descriptor of a listening socket to use instead (systemd); 0: none"},
+    {.key = "allow", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(allow),
+     .help = "who may join besides owner and root: users and @groups joined by +; * is everyone (live pipelines)"},
+    {.key = "process-ring", .fallback = "16384", .type = TRIB_OPTION_U32, .offset = FIELD(process_ring),
+     .minimum = 1024, .maximum = 1 << 20, .help = "events that may wait in each process (live pipelines); 72 bytes each"},
     {.key = "allocation", .fallback = "next-fit", .type = TRIB_OPTION_ENUM,
      .offset = FIELD(allocation), .choices = "next-fit|first-fit",
      .help = "how files get blocks"},
@@ -190,8 +190,8 @@ int trib_pipeline_open(struct trib_pipeline **out, const char *text, bool live,
 int trib_pipeline_close(struct trib_pipeline *pipeline) {
     int rc = 0, failed;
 
-    if (!pipeline || trib_live_orphaned(pipeline->live))
-        return 0; /* a fork's copy: its locks may be held by a thread that is not here */
+    if (!pipeline)
+        return 0;
     if (pipeline->live)
         rc = trib_live_close(pipeline->live);
     if (pipeline->policy_is_open)

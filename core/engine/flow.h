@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pipeline.c (the flow), assembly.c (open and close), live.c (ring and maintenance thread) and report.c share.
- * Everything below `state` is touched by one thread only, the replayer or the maintenance thread, under
- * trib_state_lock; adapters touch `ring`, `policy` and `state` only. */
+/* What pipeline.c (the flow), assembly.c (open and close), live.c (recorder and maintenance thread) and report.c share.
+ * Everything is touched by one thread only, the replayer or the maintenance thread, under trib_state_lock. */
 #ifndef TRIB_FLOW_H
 #define TRIB_FLOW_H
 
@@ -41,9 +40,8 @@ struct trib_live;
 struct trib_pipeline_settings {
     char policy[TRIB_OPTION_TEXT_MAX], drive[TRIB_OPTION_TEXT_MAX];
     char state[TRIB_OPTION_TEXT_MAX], trace[TRIB_OPTION_TEXT_MAX];
-    char session[TRIB_OPTION_TEXT_MAX];
-    uint32_t streams, salt, pages, attributes, runs, ring, process_ring, window_blocks;
-    bool session_users;
+    char session[TRIB_OPTION_TEXT_MAX], allow[TRIB_OPTION_TEXT_MAX];
+    uint32_t streams, salt, pages, attributes, runs, process_ring, session_socket, window_blocks;
     int allocation; /* enum trib_volume_allocation */
 };
 
@@ -95,11 +93,9 @@ int trib_flow_block_write(void *arg, const struct trib_event *cause, uint64_t lb
 int trib_flow_block_discard(void *arg, uint64_t lba, uint64_t blocks);
 int trib_flow_block_read(void *arg, uint64_t lba, uint32_t blocks);
 
-/* The live half: ring, recorder and maintenance thread. open starts the thread; close drains and joins it. */
+/* The live half: recorder, trace and maintenance thread. open starts the thread; close drains and joins it. */
 int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struct trib_error *error);
 int trib_live_close(struct trib_live *live);
-/* True in the child of a fork, which has neither the thread nor a right to the parent's files and locks. */
-bool trib_live_orphaned(const struct trib_live *live);
 void trib_live_status(const struct trib_live *live, struct trib_status *out);
 
 TRIB_C_END

@@ -172,8 +172,6 @@ void trib_pipeline_status(struct trib_pipeline *pipeline, struct trib_status *ou
     struct trib_extents_stats extents = {0};
 
     *out = (struct trib_status){0};
-    if (trib_live_orphaned(pipeline->live))
-        return;
     trib_state_lock(pipeline->state);
     trib_extents_statistics(pipeline->extents, &extents);
     snprintf(out->policy, sizeof out->policy, "%s", pipeline->policy->name);

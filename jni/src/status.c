@@ -84,7 +84,7 @@ void trib_jvm_frame_text(const struct trib_frame *frame, char *text, size_t capa
     struct trib_module module;
 
     if (trib_signature_module(frame->module, &module) == 0)
-        trib_signature_symbolise(&module, frame->offset_bytes, text, capacity);
+        trib_signature_frame_text(&module, frame->offset_bytes, text, capacity);
     else
         snprintf(text, capacity, "(unknown)");
 }

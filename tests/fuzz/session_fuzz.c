@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session file as its recorder finds it after processes scribbled over it. Three producers of this process join and
- * submit; then the input changes the file under the recorder's eyes, takes turns with more events, and the recorder has to
- * come to an end with events that make sense. An input is a list of steps of twelve bytes:
- *   byte 0 mod 8: 0 submit, 1 name a file, 2 take, 3 the header's table of slots, 4 a ring's ends, 5 its turns,
- *   6 its events, 7 its texts; byte 1: which ring (of four; nobody has joined the last); bytes 2, 3: where; 4..11: the value. */
-#include <fcntl.h>
+/* Rings as their recorder finds them after processes scribbled over them. Three clients of this process join and submit;
+ * then the input changes the rings under the recorder's eyes, takes turns with more events, and the recorder has to come to
+ * an end with events that make sense. An input is a list of steps of twelve bytes:
+ *   byte 0 mod 8: 0 submit, 1 name a file, 2 take, 3 the ring's head, 4 its ends, 5 its turns, 6 its events, 7 its texts;
+ *   byte 1: which ring; bytes 2, 3: where; 4..11: the value. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <tributary/session.h>
+#include <tributary/client.h>
 
 #include "log/log.h"
 #include "recorder/recorder.h"
-#include "recorder/recorder_file.h"
+#include "ring/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+void *trib_test_ring_memory(struct trib_client *client, uint64_t *bytes); /* support/client_inside.c */
 
 #define PRODUCERS   3u
 #define RING_EVENTS 1024u
@@ -27,11 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define BATCH       256u
 
 struct world {
-    struct trib_session *session;
-    struct trib_producer *producers[PRODUCERS];
-    struct trib_session_geometry geometry;
-    char *file;
-    uint64_t told; /* bytes, so that nothing that is told stays unread */
+    struct trib_recorder *recorder;
+    struct trib_client *clients[PRODUCERS];
+    uint64_t said; /* bytes, so that nothing that is said stays unread */
 };
 
 static void require(bool condition, const char *what) {
@@ -41,23 +38,23 @@ static void require(bool condition, const char *what) {
     abort();
 }
 
-static void hear_path(void *arg, uint64_t id, const char *path) {
+static void take_path(void *arg, uint64_t id, const char *path) {
     struct world *world = arg;
-    world->told += id + strlen(path);
+    world->said += id + strlen(path);
 }
 
-static void hear_program(void *arg, uint32_t number, const char *path) {
-    hear_path(arg, number, path);
+static void take_program(void *arg, uint32_t number, const char *path) {
+    take_path(arg, number, path);
 }
 
-static void hear_uncovered(void *arg, enum trib_uncovered why, const char *path) {
+static void take_uncovered(void *arg, enum trib_uncovered why, const char *path) {
     require(why > TRIB_COVERED && why < TRIB_UNCOVERED_COUNT, "uncovered");
-    hear_path(arg, (uint64_t)why, path);
+    take_path(arg, (uint64_t)why, path);
 }
 
 static void take_module(void *arg, uint32_t index, const struct trib_module *module) {
     require(index < TRIB_TEXTS_MODULES && module->build_id_bytes <= sizeof module->build_id, "module");
-    hear_path(arg, index, module->path);
+    take_path(arg, index, module->path);
 }
 
 static void take_signature(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count) {
@@ -65,16 +62,16 @@ static void take_signature(void *arg, uint64_t signature, const struct trib_fram
     require(count <= TRIB_SIGNATURE_DEPTH_MAX, "frames");
     for (uint32_t i = 0; i < count; i++) {
         require(frames[i].module < TRIB_TEXTS_MODULES, "frame's module");
-        world->told += frames[i].offset_bytes;
+        world->said += frames[i].offset_bytes;
     }
-    world->told += signature;
+    world->said += signature;
 }
 
 static unsigned take(struct world *world) {
     static struct trib_event batch[BATCH];
-    const struct trib_session_sink sink = {world, hear_path, take_module, take_signature, hear_program,
-                                            hear_uncovered};
-    unsigned count = trib_session_take(world->session, batch, BATCH, &sink);
+    const struct trib_texts_sink sink = {world, take_path, take_module, take_signature, take_program,
+                                            take_uncovered};
+    unsigned count = trib_recorder_take(world->recorder, batch, BATCH, &sink);
 
     require(count <= BATCH, "more than asked for");
     for (unsigned i = 0; i < count; i++) {
@@ -90,45 +87,41 @@ static void be_quiet(void *arg, enum trib_log_level level, const char *line) {
 
 static void open_world(struct world *world) {
     static char path[64];
-    struct trib_session_config config = {.path = path, .ring_events = RING_EVENTS};
+    struct trib_recorder_config config = {.address = path, .listener = -1, .ring_events = RING_EVENTS};
+    struct trib_error error = {.text = ""};
 
     snprintf(path, sizeof path, "/dev/shm/session_fuzz-%d", (int)getpid());
-    unlink(path);
-    require(trib_session_open(&world->session, &config, NULL) == 0, "open");
-    trib_session_geometry_fill(&world->geometry, RING_EVENTS);
-    for (unsigned i = 0; i < PRODUCERS; i++)
-        require(trib_producer_join(&world->producers[i], path, NULL) == 0, "join");
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    world->file = mmap(NULL, world->geometry.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    require(fd >= 0 && world->file != MAP_FAILED, "map");
-    close(fd);
+    require(trib_recorder_open(&world->recorder, &config, &error) == 0, "open");
+    for (unsigned i = 0; i < PRODUCERS; i++) {
+        require(trib_client_open(&world->clients[i], path, &error) == 0, "client");
+        require(trib_client_join(world->clients[i]) == 0, "join");
+    }
 }
 
 static void change(struct world *world, const uint8_t *step) {
-    char *rings = world->file + world->geometry.rings_at + step[1] % (PRODUCERS + 1) * world->geometry.slot_bytes;
+    uint64_t bytes;
+    char *start = trib_test_ring_memory(world->clients[step[1] % PRODUCERS], &bytes), *events = start + TRIB_PAGE_BYTES;
     size_t where = (size_t)(step[2] | step[3] << 8) * 8, span, ends = sizeof(struct trib_ring_ends);
-    char *start = rings;
 
     switch (step[0] % 8) {
-    case 3: /* the slots, and the counters before them */
-        start = world->file + offsetof(struct trib_session_header, heartbeat_ns);
-        span = offsetof(struct trib_session_header, slots) - offsetof(struct trib_session_header, heartbeat_ns) +
-               (PRODUCERS + 1) * sizeof(struct trib_session_slot);
+    case 3:
+        span = sizeof(struct trib_ring_head);
         break;
     case 4:
+        start = events;
         span = ends;
         break;
     case 5:
-        start += ends;
+        start = events + ends;
         span = RING_EVENTS * 8;
         break;
     case 6:
-        start += ends + RING_EVENTS * 8;
+        start = events + ends + RING_EVENTS * 8;
         span = RING_EVENTS * sizeof(struct trib_event);
         break;
     default:
-        start += world->geometry.slot_bytes - TRIB_SESSION_TEXT_BYTES;
-        span = TRIB_SESSION_TEXT_BYTES;
+        start += trib_ring_text_at(RING_EVENTS);
+        span = TRIB_TEXT_RING_BYTES;
         break;
     }
     memcpy(start + where % span, step + 4, 8);
@@ -140,7 +133,7 @@ static void submit(struct world *world, const uint8_t *step) {
     memcpy(&event.length_bytes, step + 4, 8);
     event.who.signature = step[5];
     for (unsigned i = 0; i <= step[2]; i++)
-        trib_producer_submit(world->producers[step[1] % PRODUCERS], &event);
+        trib_client_submit(world->clients[step[1] % PRODUCERS], &event);
 }
 
 static void act(struct world *world, const uint8_t *step) {
@@ -150,7 +143,7 @@ static void act(struct world *world, const uint8_t *step) {
         submit(world, step);
     } else if (step[0] % 8 == 1) {
         memcpy(name, step + 4, 8);
-        trib_producer_name_file(world->producers[step[1] % PRODUCERS], step[2], name);
+        trib_client_name_file(world->clients[step[1] % PRODUCERS], step[2], name);
     } else if (step[0] % 8 == 2) {
         take(world);
     } else {
@@ -159,21 +152,21 @@ static void act(struct world *world, const uint8_t *step) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct world world = {.told = 0};
-    struct trib_session_status status;
+    struct world world = {.said = 0};
+    struct trib_recorder_counts counts;
     unsigned rounds = 0;
 
     trib_log_to(be_quiet, NULL);
     open_world(&world);
     for (; size >= STEP_BYTES; data += STEP_BYTES, size -= STEP_BYTES)
         act(&world, data);
-    trib_session_stop(world.session);
+    trib_recorder_stop(world.recorder);
     while (take(&world) > 0)
         require(++rounds < 4 * (PRODUCERS + 1) * RING_EVENTS / BATCH + 64, "no end");
-    trib_session_status(world.session, &status);
+    trib_recorder_count(world.recorder, &counts);
+    require(counts.processes == PRODUCERS, "processes");
     for (unsigned i = 0; i < PRODUCERS; i++)
-        trib_producer_leave(world.producers[i]);
-    munmap(world.file, world.geometry.total_bytes);
-    trib_session_close(world.session);
+        trib_client_close(world.clients[i]);
+    trib_recorder_close(world.recorder);
     return 0;
 }

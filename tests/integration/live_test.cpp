@@ -15,10 +15,14 @@
 #include <vector>
 
 #include "log/log.h"
+#include "support/client.hpp"
 #include "support/events.hpp"
+#include "support/folder.hpp"
 #include "support/pipeline.hpp"
 #include "trace/trace.h"
 
+using trib_test::Folder;
+using trib_test::join;
 using trib_test::Pipeline;
 
 namespace {
@@ -64,20 +68,24 @@ Counts Replay(const std::string &path, trib_pipeline *pipeline) {
 } // namespace
 
 TEST_CASE("a live run equals the replay of its own trace") {
-    const std::string path = TempPath("live.trib");
+    Folder folder;
+    const std::string path = TempPath("live.trib"), socket = folder / "socket";
     for (const char *policy : {"policy=none", "policy=pcstream,gc=twin", "policy=rocksdb-hints,gc=shared"}) {
         const std::string options = kDrive + "," + policy;
-        Pipeline live(options + ",trace=" + path, true);
+        Pipeline live(options + ",session=" + socket + ",trace=" + path, true);
         INFO(options << ": " << live.error());
         REQUIRE(live.rc() == 0);
+        trib_client *client = join(socket);
+        REQUIRE(client != nullptr);
         trib_test::FileEvents events(5);
         for (int i = 0; i < 60000; i++) {
             const trib_event event = events.next();
             if (i % 50 == 0)
-                trib_pipeline_name_file(live.get(), event.file, "some/file");
-            while (!trib_pipeline_submit(live.get(), &event))
+                trib_client_name_file(client, event.file, "some/file");
+            while (!trib_client_submit(client, &event))
                 std::this_thread::yield();
         }
+        trib_client_close(client);
         trib_pipeline_drain(live.get());
         const trib_status a = live.status();
         REQUIRE(live.close() == 0);
@@ -99,9 +107,12 @@ TEST_CASE("a live run equals the replay of its own trace") {
 }
 
 TEST_CASE("a full ring drops, counts, and tells the trace and the clock") {
-    const std::string path = TempPath("gap.trib");
-    Pipeline live("policy=none,drive=none,ring=1024,trace=" + path, true);
+    Folder folder;
+    const std::string path = TempPath("gap.trib"), socket = folder / "socket";
+    Pipeline live("policy=none,drive=none,process-ring=1024,session=" + socket + ",trace=" + path, true);
     REQUIRE(live.rc() == 0);
+    trib_client *client = join(socket);
+    REQUIRE(client != nullptr);
     uint64_t accepted = 0, refused = 0, bytes = 0;
     for (int i = 0; i < 200000; i++) {
         trib_event event{};
@@ -111,7 +122,7 @@ TEST_CASE("a full ring drops, counts, and tells the trace and the clock") {
         event.length_bytes = 100;
         event.who.signature = 3;
         event.stream = TRIB_STREAM_UNDECIDED;
-        trib_pipeline_submit(live.get(), &event) ? accepted++ : refused++;
+        trib_client_submit(client, &event) ? accepted++ : refused++;
         bytes += 100;
     }
     trib_pipeline_drain(live.get());
@@ -134,8 +145,11 @@ TEST_CASE("a full ring drops, counts, and tells the trace and the clock") {
 
 TEST_CASE("many threads submit at once and nothing is lost or torn") {
     constexpr uint64_t kThreads = 4, kEach = 50000;
-    Pipeline live("policy=pcstream,drive=none,ring=262144", true);
+    Folder folder;
+    Pipeline live("policy=pcstream,drive=none,process-ring=262144,session=" + (folder / "socket"), true);
     REQUIRE(live.rc() == 0);
+    trib_client *client = join(folder / "socket");
+    REQUIRE(client != nullptr);
     std::vector<std::thread> threads;
     std::atomic<uint64_t> refused{0};
     for (uint64_t t = 0; t < kThreads; t++)
@@ -148,7 +162,7 @@ TEST_CASE("many threads submit at once and nothing is lost or torn") {
                 event.length_bytes = 10;
                 event.who.signature = t + 1;
                 event.stream = TRIB_STREAM_UNDECIDED;
-                if (!trib_pipeline_submit(live.get(), &event))
+                if (!trib_client_submit(client, &event))
                     refused++;
                 (void)trib_pipeline_place(live.get(), &event.who);
             }
@@ -162,29 +176,9 @@ TEST_CASE("many threads submit at once and nothing is lost or torn") {
     CHECK(status.attributes == kThreads);
 }
 
-TEST_CASE("every file's name is in the trace, or the log counts it as lost") {
-    const std::string path = TempPath("names.trace");
-    unsigned lost = 0;
-    trib_log_to(
-        [](void *arg, trib_log_level, const char *line) {
-            unsigned count = 0;
-            if (sscanf(line, "%u files stay without a name", &count) == 1)
-                *static_cast<unsigned *>(arg) += count;
-        },
-        &lost);
-    Pipeline live("policy=none,drive=none,trace=" + path, true);
-    INFO(live.error());
-    REQUIRE(live.rc() == 0);
-    for (uint64_t file = 1; file <= 20000; file++)
-        trib_pipeline_name_file(live.get(), file, "000001.sst");
-    REQUIRE(live.close() == 0);
-    trib_log_to(nullptr, nullptr);
-    CHECK(Replay(path, nullptr).names + lost == 20000);
-    unlink(path.c_str());
-}
-
 TEST_CASE("a disk that is full stops the trace, not the program") {
-    Pipeline live("policy=none,drive=none,trace=/dev/full", true);
+    Folder folder;
+    Pipeline live("policy=none,drive=none,trace=/dev/full,session=" + (folder / "socket"), true);
     INFO(live.error());
     if (live.rc()) { // refused at open is as good: then nothing runs behind the engine's back
         CHECK(live.rc() < 0);
@@ -195,39 +189,12 @@ TEST_CASE("a disk that is full stops the trace, not the program") {
     event.file = 1;
     event.length_bytes = 4096;
     event.stream = TRIB_STREAM_UNDECIDED;
+    trib_client *client = join(folder / "socket");
+    REQUIRE(client != nullptr);
     for (int i = 0; i < 100000; i++, event.offset_bytes += 4096)
-        while (!trib_pipeline_submit(live.get(), &event))
+        while (!trib_client_submit(client, &event))
             std::this_thread::yield();
     trib_pipeline_drain(live.get());
     CHECK(live.status().events == 100000);
     CHECK(live.close() == -ENOSPC);
-}
-
-TEST_CASE("the child of a fork is harmless") {
-    Pipeline live("policy=none,drive=none", true);
-    REQUIRE(live.rc() == 0);
-    trib_event event{};
-    event.kind = TRIB_EVENT_WRITE;
-    event.file = 1;
-    event.length_bytes = 10;
-    event.stream = TRIB_STREAM_UNDECIDED;
-    REQUIRE(trib_pipeline_submit(live.get(), &event));
-    const pid_t child = fork();
-    if (child == 0) {
-        trib_status status{};
-        bool ok = !trib_pipeline_submit(live.get(), &event);
-        event.kind = TRIB_EVENT_DEATH;
-        ok = ok && !trib_pipeline_submit(live.get(), &event);
-        trib_pipeline_name_file(live.get(), 1, "x");
-        trib_pipeline_status(live.get(), &status);
-        trib_pipeline_drain(live.get());
-        ok = ok && live.close() == 0;
-        _exit(ok ? 0 : 1);
-    }
-    int how = 0;
-    REQUIRE(waitpid(child, &how, 0) == child);
-    CHECK(WIFEXITED(how));
-    CHECK(WEXITSTATUS(how) == 0);
-    trib_pipeline_drain(live.get());
-    CHECK(live.status().events == 1);
 }

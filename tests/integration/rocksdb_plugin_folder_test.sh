@@ -20,12 +20,12 @@ cp -r "$tree" "$work/rocksdb"
 ln -s "$source/rocksdb-env/plugin/tributary" "$work/rocksdb/plugin/tributary"
 
 # libtributary as an installation would offer it
-cat >"$work/tributary.pc" <<PC
-Name: tributary
-Description: libtributary in its build folder
+cat >"$work/tributary-client.pc" <<PC
+Name: tributary-client
+Description: libtributary-client.a in its build folder
 Version: 0
 Cflags: -I$source/core/include
-Libs: -L$build/core -ltributary
+Libs: -L$build/core -ltributary-client
 PC
 PKG_CONFIG_PATH=$work
 export PKG_CONFIG_PATH
@@ -52,7 +52,7 @@ SKIP_DEPENDS=1 ROCKSDB_PLUGINS=tributary make -s OBJ_DIR="$work/make" USE_CLANG=
 SKIP_DEPENDS=1 ROCKSDB_PLUGINS=tributary make -n OBJ_DIR="$work/make" DEBUG_LEVEL=0 PORTABLE=1 db_bench >"$work/make-n.log" 2>&1 ||
     fail "make -n db_bench: $(tail -n 5 "$work/make-n.log")"
 grep -q -- '-u tributary_rocksdb_reg' "$work/make-n.log" || fail "make links without -u tributary_rocksdb_reg"
-grep -q -- '-ltributary' "$work/make-n.log" || fail "make links without libtributary"
+grep -q -- "-ltributary-client" "$work/make-n.log" || fail "make links without libtributary-client"
 nm "$work/make/plugin/tributary/tributary_register.o" | grep -q ' [BDR] tributary_rocksdb_reg$' ||
     fail "the symbol that -u names is not defined"
 grep -q '"tributary.*RegisterTributary' "$work/make-n.log" || fail "make: not in the table of built-in plugins"

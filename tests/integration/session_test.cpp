@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,14 +20,15 @@
 #include <thread>
 #include <vector>
 
-#include <tributary/session.h>
-
 #include "ring/ring.h"
+#include "support/client.hpp"
 #include "support/folder.hpp"
 #include "support/pipeline.hpp"
 #include "trace/trace.h"
 
 using trib_test::Folder;
+using trib_test::join;
+using trib_test::join_at;
 using trib_test::Pipeline;
 
 namespace {
@@ -57,11 +60,6 @@ pid_t process(const std::function<int()> &body) {
     return pid;
 }
 
-trib_producer *join(const std::string &path) {
-    trib_producer *producer = nullptr;
-    return trib_producer_join(&producer, path.c_str(), nullptr) == 0 ? producer : nullptr;
-}
-
 int status_of(pid_t pid) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -89,11 +87,11 @@ std::vector<trib_event> events_of(const std::string &trace, uint64_t *gap_events
 }
 
 // Writes of `file` in the order of offset, so that the test sees what is missing and what is out of order.
-bool submit_many(trib_producer *producer, uint64_t file, unsigned count) {
+bool submit_many(trib_client *client, uint64_t file, unsigned count) {
     bool all = true;
     for (unsigned i = 0; i < count; i++) {
         const trib_event event = event_of(TRIB_EVENT_WRITE, file, i * 100);
-        all = trib_producer_submit(producer, &event) && all;
+        all = trib_client_submit(client, &event) && all;
     }
     return all;
 }
@@ -118,12 +116,12 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
     std::mt19937 random(7);
     for (unsigned p = 0; p < kProcesses; p++)
         pids.push_back(process([&] {
-            trib_producer *producer = join(session.path);
-            if (!producer)
+            trib_client *client = join(session.path);
+            if (!client)
                 return 1;
             std::vector<std::thread> threads;
             for (unsigned t = 0; t < kThreads; t++) {
-                const auto body = [=] { submit_many(producer, (p + 1) * 100 + t, kEach); };
+                const auto body = [=] { submit_many(client, (p + 1) * 100 + t, kEach); };
                 if (kForksMayThread)
                     threads.emplace_back(body);
                 else
@@ -135,10 +133,10 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
         }));
     for (unsigned p = 0; p < kProcesses; p++)
         doomed.push_back(process([&] {
-            trib_producer *producer = join(session.path);
-            for (uint64_t i = 0; producer; i += 100) {
+            trib_client *client = join(session.path);
+            for (uint64_t i = 0; client; i += 100) {
                 const trib_event event = event_of(TRIB_EVENT_WRITE, 1, i);
-                trib_producer_submit(producer, &event);
+                trib_client_submit(client, &event);
             }
             return 0;
         }));
@@ -170,36 +168,30 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
         CHECK(bytes == kEach * 100);
 }
 
-TEST_CASE("a process killed in the middle of an event loses that event, and its ring goes to the next") {
+TEST_CASE("a process killed in the middle of an event loses that event, and its ring goes") {
     Session session;
     const pid_t pid = process([&] {
-        trib_producer *producer = join(session.path);
-        const int fd = open(session.path.c_str(), O_RDWR | O_CLOEXEC);
-        uint64_t geometry[6]; // docs/formats/session.md
-        if (!producer || read(fd, geometry, sizeof geometry) != sizeof geometry)
+        trib_client *client = join(session.path);
+        if (!client)
             return 1;
-        trib_ring ring;
-        const auto at = static_cast<off_t>(geometry[3]); // the first slot's, ours
-        trib_ring_bind(&ring, mmap(nullptr, geometry[2], PROT_READ | PROT_WRITE, MAP_SHARED, fd, at), geometry[1] >> 32);
         const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
-        uint64_t ticket;
-        if (!trib_ring_claim(&ring, &event, &ticket) || !submit_many(producer, 3, 10))
+        if (!trib_test::claim_without_publishing(client, event) || !submit_many(client, 3, 10))
             return 1;
         return kill(getpid(), SIGKILL);
     });
     CHECK(WIFSIGNALED(status_of(pid)));
-    trib_pipeline_drain(session.recorder.get()); // now it has been seen; soon it is seen to be dead
+    trib_pipeline_drain(session.recorder.get());
     for (unsigned i = 0; i < 500 && session.recorder.status().processes_live; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(session.recorder.status().processes_live == 0);
     CHECK(session.recorder.status().processes == 1);
-    trib_producer *next = join(session.path);
+    trib_client *next = join(session.path);
     REQUIRE(next != nullptr);
     CHECK(submit_many(next, 4, 10));
     trib_pipeline_drain(session.recorder.get());
     CHECK(session.recorder.status().events == 20);
     CHECK(session.recorder.status().events_dropped == 1);
-    trib_producer_leave(next);
+    trib_client_close(next);
 }
 
 TEST_CASE("what a process deletes after the writer has ended comes after the writes") {
@@ -208,17 +200,17 @@ TEST_CASE("what a process deletes after the writer has ended comes after the wri
     std::vector<pid_t> builders;
     for (unsigned b = 0; b < kBuilders; b++)
         builders.push_back(process([&] {
-            trib_producer *producer = join(session.path);
-            bool all = producer != nullptr;
+            trib_client *client = join(session.path);
+            bool all = client != nullptr;
             for (unsigned step = 0; step < kSteps && all; step++) {
                 const uint64_t file = (b + 1) * 1000 + step;
                 const pid_t compiler = process([&] {
-                    trib_producer *own = join(session.path);
+                    trib_client *own = join(session.path);
                     return own && submit_many(own, file, 5) ? 0 : 1;
                 });
                 all = status_of(compiler) == 0;
                 const trib_event death = event_of(TRIB_EVENT_DEATH, file, 0);
-                all = trib_producer_submit(producer, &death) && all;
+                all = trib_client_submit(client, &death) && all;
             }
             return all ? 0 : 1;
         }));
@@ -244,11 +236,11 @@ TEST_CASE("slots are used again, more often than there are") {
     Session session;
     constexpr unsigned kRounds = 2600;
     for (unsigned i = 0; i < kRounds; i++) {
-        trib_producer *producer = join(session.path);
-        REQUIRE(producer != nullptr);
+        trib_client *client = join(session.path);
+        REQUIRE(client != nullptr);
         const trib_event event = event_of(TRIB_EVENT_WRITE, i + 1, 0);
-        REQUIRE(trib_producer_submit(producer, &event));
-        trib_producer_leave(producer);
+        REQUIRE(trib_client_submit(client, &event));
+        trib_client_close(client);
         if (i % 100 == 0)
             trib_pipeline_drain(session.recorder.get());
     }
@@ -262,14 +254,14 @@ TEST_CASE("slots are used again, more often than there are") {
 
 TEST_CASE("a full ring drops and the trace says how much") {
     Session session(",process-ring=1024");
-    trib_producer *producer = join(session.path);
-    REQUIRE(producer != nullptr);
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
     uint64_t accepted = 0;
     for (unsigned i = 0; i < 100000; i++) {
         const trib_event event = event_of(TRIB_EVENT_WRITE, 5, i * 100);
-        accepted += trib_producer_submit(producer, &event);
+        accepted += trib_client_submit(client, &event);
     }
-    trib_producer_leave(producer);
+    trib_client_close(client);
     REQUIRE(session.recorder.close() == 0);
     uint64_t gap = 0;
     CHECK(events_of(session.trace, &gap).size() == accepted);
@@ -277,23 +269,18 @@ TEST_CASE("a full ring drops and the trace says how much") {
     CHECK(gap == 100000 - accepted);
 }
 
-TEST_CASE("the child of a fork has no producer until it joins") {
+TEST_CASE("the child of a fork joins for itself") {
     Session session;
-    trib_producer *producer = join(session.path);
-    REQUIRE(producer != nullptr);
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
     const pid_t child = process([&] {
         const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
-        const bool taken = trib_producer_submit(producer, &event);
-        trib_producer_name_file(producer, 2, "two");
-        const uint16_t stream = trib_producer_place(producer, &event.who);
-        trib_producer_leave(producer);
-        trib_producer *own = join(session.path);
-        return !taken && stream == 0 && own && trib_producer_submit(own, &event) ? 0 : 1;
+        return trib_client_submit(client, &event) ? 0 : 1;
     });
     CHECK(status_of(child) == 0);
     const trib_event event = event_of(TRIB_EVENT_WRITE, 3, 0);
-    CHECK(trib_producer_submit(producer, &event));
-    trib_producer_leave(producer);
+    CHECK(trib_client_submit(client, &event));
+    trib_client_close(client);
     REQUIRE(session.recorder.close() == 0);
     const std::vector<trib_event> events = events_of(session.trace);
     REQUIRE(events.size() == 2);
@@ -303,7 +290,30 @@ TEST_CASE("the child of a fork has no producer until it joins") {
     CHECK(events[0].who.tenant == events[1].who.tenant);
 }
 
-TEST_CASE("a recorder that ends or is killed lets its processes go on") {
+TEST_CASE("joining leaves the process's descriptors alone, even with a full table, and no child to wait for") {
+    Session session;
+    const pid_t child = process([&] {
+        trib_client *client = nullptr;
+        if (trib_client_open(&client, session.path.c_str(), nullptr) != 0)
+            return 1;
+        const rlimit none = {3, 3};
+        closefrom(0);
+        if (setrlimit(RLIMIT_NOFILE, &none) != 0)
+            return 2;
+        const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+        if (!trib_client_submit(client, &event))
+            return 3;
+        for (int fd = 0; fd < 64; fd++)
+            if (fcntl(fd, F_GETFD) != -1 || errno != EBADF)
+                return 4;
+        return waitpid(-1, nullptr, __WALL) == -1 && errno == ECHILD ? 0 : 5;
+    });
+    const int status = status_of(child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("a daemon that is killed costs events, and its processes join the next") {
     Folder folder;
     const std::string path = folder / "session";
     int ready[2];
@@ -320,58 +330,141 @@ TEST_CASE("a recorder that ends or is killed lets its processes go on") {
     REQUIRE(read(ready[0], &byte, 1) == 1);
     REQUIRE(byte == '1');
     close(ready[0]), close(ready[1]);
-    trib_producer *producer = join(path);
-    REQUIRE(producer != nullptr);
+    trib_client *client = join(path);
+    REQUIRE(client != nullptr);
     kill(recorder, SIGKILL);
     status_of(recorder);
     const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
     unsigned accepted = 0;
-    while (accepted < 100000 && trib_producer_submit(producer, &event))
+    while (accepted < 100000 && trib_client_submit(client, &event))
         accepted++;
     CHECK(accepted < 100000); // the ring is full at the latest
-    trib_producer *late = nullptr;
-    CHECK(trib_producer_join(&late, path.c_str(), nullptr) == -ENOTCONN);
+    trib_client *late = nullptr;
+    CHECK(join_at(path, &late) == -ECONNREFUSED);
 
     Pipeline next("policy=none,drive=none,session=" + path, true); // takes the place of the dead
-    CHECK(next.rc() == 0);
-    CHECK_FALSE(trib_producer_submit(producer, &event));
-    trib_producer_leave(producer);
+    REQUIRE(next.rc() == 0);
+    bool taken = false;
+    for (unsigned i = 0; i < 1000 && !(taken = next.status().processes == 1); i++) {
+        trib_client_submit(client, &event);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    CHECK(taken);
+    CHECK(next.status().joins_again == 1);
+    const uint64_t before = next.status().events;
+    CHECK(trib_client_submit(client, &event));
+    trib_pipeline_drain(next.get());
+    CHECK(next.status().events > before);
+    CHECK(next.status().events_dropped >= accepted); // what the dead one never took
+    trib_client_close(client);
     CHECK(next.close() == 0);
     CHECK(access(path.c_str(), F_OK) != 0);
 }
 
-TEST_CASE("submit says so once the recorder has closed") {
-    Session session;
-    trib_producer *producer = join(session.path);
-    REQUIRE(producer != nullptr);
-    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
-    CHECK(trib_producer_submit(producer, &event));
-    REQUIRE(session.recorder.close() == 0);
-    CHECK_FALSE(trib_producer_submit(producer, &event));
-    trib_producer_leave(producer);
+TEST_CASE("a daemon that is stopped holds up nobody, and takes what fitted when it goes on") {
+    Folder folder;
+    const std::string path = folder / "session";
+    int ready[2];
+    REQUIRE(pipe(ready) == 0);
+    const pid_t recorder = process([&] {
+        Pipeline pipeline("policy=none,drive=none,session=" + path, true);
+        const char byte = pipeline.rc() == 0 ? '1' : '0';
+        if (write(ready[1], &byte, 1) != 1)
+            return 1;
+        for (unsigned i = 0; i < 2000 && pipeline.status().events < 10; i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return pipeline.status().events == 10 && pipeline.status().processes == 1 ? 0 : 1;
+    });
+    char byte = '0';
+    REQUIRE(read(ready[0], &byte, 1) == 1);
+    trib_client *client = join(path);
+    REQUIRE(client != nullptr);
+    kill(recorder, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700)); // longer than its silence is taken for life
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(submit_many(client, 2, 10));
+    trib_client *late = nullptr;
+    CHECK(join_at(path, &late) == -ETIMEDOUT);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500));
+    kill(recorder, SIGCONT);
+    CHECK(WEXITSTATUS(status_of(recorder)) == 0);
+    trib_client_close(client);
+    close(ready[0]), close(ready[1]);
 }
 
-TEST_CASE("a session in use is not taken over, and nothing else is a session") {
+TEST_CASE("submit says so once the daemon has closed") {
+    Session session;
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    CHECK(trib_client_submit(client, &event));
+    REQUIRE(session.recorder.close() == 0);
+    CHECK_FALSE(trib_client_submit(client, &event));
+    trib_client_close(client);
+}
+
+TEST_CASE("processes submit nothing while the daemon pauses") {
+    Session session;
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    trib_pipeline_pause(session.recorder.get(), true);
+    CHECK_FALSE(trib_client_wanted(client));
+    CHECK_FALSE(trib_client_submit(client, &event));
+    trib_pipeline_pause(session.recorder.get(), false);
+    CHECK(trib_client_wanted(client));
+    CHECK(trib_client_submit(client, &event));
+    trib_pipeline_drain(session.recorder.get());
+    CHECK(session.recorder.status().events == 1);
+    CHECK(session.recorder.status().events_dropped == 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("a socket in use is not taken over, and nothing else is one") {
     Session session;
     Pipeline second("policy=none,drive=none,session=" + session.path, true);
-    CHECK(second.rc() == -EEXIST);
-    trib_producer *producer = nullptr;
-    CHECK(trib_producer_join(&producer, (session.folder / "absent").c_str(), nullptr) == -ENOENT);
-    CHECK(trib_producer_join(&producer, session.trace.c_str(), nullptr) == -EPROTO);
-    CHECK(trib_producer_join(&producer, "/dev/null", nullptr) == -EPROTO);
+    CHECK(second.rc() == -EADDRINUSE);
+    trib_client *client = nullptr;
+    CHECK(join_at(session.folder / "absent", &client) == -ENOENT);
+    CHECK(join_at(session.trace, &client) == -ECONNREFUSED);
+    CHECK(join_at("relative", &client) == -EINVAL);
+    CHECK(join_at("/" + std::string(200, 'x'), &client) == -ENAMETOOLONG);
     Pipeline on_a_file("policy=none,drive=none,session=" + session.trace, true);
-    CHECK(on_a_file.rc() == -EEXIST);
+    CHECK(on_a_file.rc() == -EADDRINUSE);
+    CHECK(access(session.trace.c_str(), F_OK) == 0);
     Pipeline replay("policy=none,drive=none,session=" + (session.folder / "other"));
     CHECK(replay.rc() == -EINVAL);
+    Pipeline nameless("policy=none,drive=none", true);
+    CHECK(nameless.rc() == -EINVAL);
+}
+
+TEST_CASE("only who is on the list may join") {
+    Session session;
+    const auto as_other = [&] {
+        return process([&] {
+            trib_client *client = nullptr;
+            if (setgid(65534) != 0 || setuid(65534) != 0)
+                return 1;
+            return -join_at(session.path, &client);
+        });
+    };
+    if (geteuid() != 0)
+        return; // another user cannot be had
+    chmod((session.folder / "").c_str(), 0755);
+    CHECK(WEXITSTATUS(status_of(as_other())) == EACCES);
+    chmod(session.path.c_str(), 0666); // what the socket's mode lets in, the list keeps out
+    CHECK(WEXITSTATUS(status_of(as_other())) == EACCES);
+    CHECK(session.recorder.status().joins_refused == 1);
+    CHECK(session.recorder.status().processes == 0);
 }
 
 TEST_CASE("a context's stream is the policy's once its writes have been seen") {
     Session session;
-    trib_producer *producer = join(session.path);
-    REQUIRE(producer != nullptr);
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
     trib_context hot{};
     hot.signature = 77;
-    CHECK(trib_producer_place(producer, &hot) == 0);
+    CHECK(trib_client_place(client, &hot) == 0);
     // Two contexts whose lifetimes differ; pcstream gives them streams when it clusters.
     for (unsigned i = 0; i < 60; i++) {
         for (unsigned k = 0; k < 8; k++) {
@@ -379,7 +472,7 @@ TEST_CASE("a context's stream is the policy's once its writes have been seen") {
             event.length_bytes = 1 << 20;
             event.offset_bytes = 0;
             event.who = hot;
-            while (!trib_producer_submit(producer, &event))
+            while (!trib_client_submit(client, &event))
                 std::this_thread::yield();
         }
         trib_pipeline_drain(session.recorder.get());
@@ -387,8 +480,8 @@ TEST_CASE("a context's stream is the policy's once its writes have been seen") {
     trib_context as_recorded = hot;
     const uint16_t expected = trib_pipeline_place(session.recorder.get(), &as_recorded);
     CHECK(expected != 0);
-    CHECK(trib_producer_place(producer, &hot) == expected);
-    trib_producer_leave(producer);
+    CHECK(trib_client_place(client, &hot) == expected);
+    trib_client_close(client);
 }
 
 TEST_CASE("a call path that the session has not met gets what the policy says of its kind") {
@@ -396,18 +489,18 @@ TEST_CASE("a call path that the session has not met gets what the policy says of
     const std::string path = folder / "session";
     Pipeline recorder("policy=manual,map=sqlite,drive=none,session=" + path, true); // databases: S2
     REQUIRE(recorder.rc() == 0);
-    trib_producer *producer = join(path);
-    REQUIRE(producer != nullptr);
+    trib_client *client = join(path);
+    REQUIRE(client != nullptr);
     trib_event event = event_of(TRIB_EVENT_WRITE, 3, 0);
     event.who.file_kind = TRIB_FILE_DATABASE;
-    CHECK(trib_producer_place(producer, &event.who) == 0); // nothing was written yet
-    REQUIRE(trib_producer_submit(producer, &event));
+    CHECK(trib_client_place(client, &event.who) == 0); // nothing was written yet
+    REQUIRE(trib_client_submit(client, &event));
     trib_pipeline_drain(recorder.get());
-    CHECK(trib_producer_place(producer, &event.who) == 2);
+    CHECK(trib_client_place(client, &event.who) == 2);
     event.who.signature = 4242;
     CHECK(trib_pipeline_place(recorder.get(), &event.who) == 2);
-    CHECK(trib_producer_place(producer, &event.who) == 2);
+    CHECK(trib_client_place(client, &event.who) == 2);
     event.who.file_kind = TRIB_FILE_JOURNAL;
-    CHECK(trib_producer_place(producer, &event.who) == 0);
-    trib_producer_leave(producer);
+    CHECK(trib_client_place(client, &event.who) == 0);
+    trib_client_close(client);
 }

@@ -2,8 +2,10 @@
 // Programs under the shim, and what it said of them, by file name.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/stat.h>
@@ -90,11 +92,31 @@ inline Outcome run_without(const std::vector<std::string> &command) {
     return run(command, environment);
 }
 
-// As a server is run: a pipeline in the process itself.
+// A private daemon ends its trace a moment after the last process of the command.
+inline void wait_for_end_of(const std::string &trace) {
+    for (int i = 0; i < 1000; i++) {
+        trib_trace_reader *reader = nullptr;
+        static trib_trace_item item;
+        trib_error error{};
+        int code = trib_trace_reader_open(&reader, trace.c_str(), nullptr, &error);
+        while (code == 0 && (code = trib_trace_next(reader, &item, &error)) == 1)
+            code = 0;
+        if (reader)
+            trib_trace_reader_close(reader);
+        if (code == 0)
+            return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
+// As a server is run: a daemon of its own.
 inline Outcome run_alone(const std::vector<std::string> &command, const std::string &trace) {
     Environment environment = preload_environment();
-    environment["TRIBUTARY"] = "ring=262144,trace=" + trace; // a busy machine drops nothing, so that tests can count
-    return run(command, environment);
+    environment["TRIBUTARY"] = "process-ring=262144,trace=" + trace; // a busy machine drops nothing: tests count
+    environment["TRIBUTARY_TRIB"] = TRIB_BINARY_DIR "/cli/trib";
+    const Outcome outcome = run(command, environment);
+    wait_for_end_of(trace);
+    return outcome;
 }
 
 // As `trib record` runs it: a recorder for the command and its children.
@@ -103,7 +125,7 @@ inline Outcome run_in_session(const std::vector<std::string> &command, const std
     Folder folder;
     trib_pipeline *recorder = nullptr;
     trib_error error{};
-    if (has(more, "session-users=yes"))
+    if (has(more, "allow="))
         chmod(folder.file("").c_str(), 0711);
     const std::string options = "session=" + folder.file("session") + ",process-ring=262144,trace=" + trace + "," + more;
     if (trib_pipeline_open(&recorder, options.c_str(), true, &error))

@@ -6,13 +6,12 @@
 
 #include <assert.h>
 
+#include "base/likely.h"
+
 #ifdef TRIB_NO_HOT_ASSERT
 #define TRIB_HOT_ASSERT(condition) ((void)0)
 #else
 #define TRIB_HOT_ASSERT(condition) assert(condition)
 #endif
-
-#define TRIB_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TRIB_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <tributary/session.h>
+#include <tributary/client.h>
 
 TRIB_C_BEGIN
 

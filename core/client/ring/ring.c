@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ring/ring.h"
 
-#include "base/assert.h"
+#include "base/likely.h"
 
 size_t trib_ring_bytes(uint64_t slots) {
     return sizeof(struct trib_ring_ends) + slots * (sizeof(uint64_t) + sizeof(struct trib_event));
@@ -10,7 +10,6 @@ size_t trib_ring_bytes(uint64_t slots) {
 void trib_ring_bind(struct trib_ring *ring, void *memory, uint64_t slots) {
     char *start = memory;
 
-    assert(slots >= 16 && (slots & (slots - 1)) == 0);
     ring->ends = memory;
     ring->turns = (_Atomic(uint64_t) *)(start + sizeof *ring->ends);
     ring->events = (struct trib_event *)(start + sizeof *ring->ends + slots * sizeof *ring->turns);

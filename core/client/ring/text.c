@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define RING_MASK (TRIB_SESSION_TEXT_BYTES - 1)
+#define RING_MASK (TRIB_TEXT_RING_BYTES - 1)
 
 uint64_t trib_text_module_key(const struct trib_module *module) {
     uint64_t key = trib_hash_mix(module->build_id_hash, trib_hash(module->path, strnlen(module->path, 255)));
@@ -17,7 +17,7 @@ static uint64_t record_bytes(uint32_t body_bytes) {
 }
 
 static void copy_in(struct trib_text_ring *ring, uint64_t at, const void *from, size_t count) {
-    size_t start = at & RING_MASK, first = TRIB_SESSION_TEXT_BYTES - start;
+    size_t start = at & RING_MASK, first = TRIB_TEXT_RING_BYTES - start;
 
     if (first > count)
         first = count;
@@ -26,7 +26,7 @@ static void copy_in(struct trib_text_ring *ring, uint64_t at, const void *from, 
 }
 
 static void copy_out(const struct trib_text_ring *ring, uint64_t at, void *to, size_t count) {
-    size_t start = at & RING_MASK, first = TRIB_SESSION_TEXT_BYTES - start;
+    size_t start = at & RING_MASK, first = TRIB_TEXT_RING_BYTES - start;
 
     if (first > count)
         first = count;
@@ -37,15 +37,15 @@ static void copy_out(const struct trib_text_ring *ring, uint64_t at, void *to, s
 bool trib_text_put(struct trib_text_ring *ring, enum trib_text_kind kind, uint64_t id, const void *body,
                    uint32_t body_bytes) {
     struct trib_text_head head = {.body_bytes = body_bytes, .kind = kind, .id = id};
-    uint64_t tail = atomic_load_explicit(&ring->slot->text_tail, memory_order_relaxed);
-    uint64_t used = tail - atomic_load_explicit(&ring->slot->text_head, memory_order_acquire);
+    uint64_t tail = atomic_load_explicit(&ring->head->text_tail, memory_order_relaxed);
+    uint64_t used = tail - atomic_load_explicit(&ring->head->text_head, memory_order_acquire);
 
-    if (body_bytes > TRIB_TEXT_RECORD_BYTES_MAX || used > TRIB_SESSION_TEXT_BYTES ||
-        record_bytes(body_bytes) > TRIB_SESSION_TEXT_BYTES - used)
+    if (body_bytes > TRIB_TEXT_RECORD_BYTES_MAX || used > TRIB_TEXT_RING_BYTES ||
+        record_bytes(body_bytes) > TRIB_TEXT_RING_BYTES - used)
         return false;
     copy_in(ring, tail, &head, sizeof head);
     copy_in(ring, tail + sizeof head, body, body_bytes);
-    atomic_store_explicit(&ring->slot->text_tail, tail + record_bytes(body_bytes), memory_order_release);
+    atomic_store_explicit(&ring->head->text_tail, tail + record_bytes(body_bytes), memory_order_release);
     return true;
 }
 
@@ -55,7 +55,7 @@ int trib_text_take(const struct trib_text_ring *ring, uint64_t *position, uint64
 
     if (waiting == 0)
         return 0;
-    if (waiting > TRIB_SESSION_TEXT_BYTES || waiting < sizeof *head)
+    if (waiting > TRIB_TEXT_RING_BYTES || waiting < sizeof *head)
         goto damaged;
     copy_out(ring, *position, head, sizeof *head);
     if (head->body_bytes > TRIB_TEXT_RECORD_BYTES_MAX || record_bytes(head->body_bytes) > waiting)

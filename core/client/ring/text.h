@@ -9,7 +9,7 @@
 
 #include <tributary/signature.h>
 
-#include "ring/layout.h"
+#include "ring/wire.h"
 
 #define TRIB_TEXT_RECORD_BYTES_MAX 2048u /* body */
 #define TRIB_TEXT_PATH_BYTES_MAX   1023u /* a longer path keeps its end, which tells more than its beginning */
@@ -17,9 +17,8 @@
 enum trib_text_kind {
     TRIB_TEXT_NAME = 1,      /* id: file; body: path */
     TRIB_TEXT_SIGNATURE = 2, /* id: signature; body: trib_text_frame[] */
-    TRIB_TEXT_MODULE = 3,    /* id: trib_text_module_key; body: struct trib_module without the path's rest */
-    TRIB_TEXT_PROGRAM = 4,   /* id: program's number; body: path */
-    TRIB_TEXT_UNCOVERED = 5, /* id: enum trib_uncovered; body: path of a program that is being started */
+    TRIB_TEXT_MODULE = 3,    /* id: trib_text_module_key; body: struct trib_module */
+    TRIB_TEXT_UNCOVERED = 4, /* id: enum trib_uncovered; body: path of a program that is being started */
 };
 
 struct trib_text_head {
@@ -37,7 +36,7 @@ uint64_t trib_text_module_key(const struct trib_module *module);
 
 struct trib_text_ring {
     uint8_t *bytes;
-    struct trib_session_slot *slot; /* has both ends */
+    struct trib_ring_head *head; /* has both ends */
 };
 
 /* False: no room. One caller at a time. */

@@ -2,6 +2,7 @@
 #include "named.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -26,4 +27,13 @@ const char *trib_named_text(const struct trib_module *module) {
     bool is_named = !module->build_id_bytes && strncmp(module->path, PREFIX, sizeof PREFIX - 1) == 0;
 
     return is_named ? module->path + sizeof PREFIX - 1 : NULL;
+}
+
+size_t trib_signature_frame_text(const struct trib_module *module, uint64_t offset_bytes, char *text, size_t capacity) {
+    const char *named = trib_named_text(module), *slash = strrchr(module->path, '/');
+
+    if (named)
+        return (size_t)snprintf(text, capacity, "%s", named);
+    return (size_t)snprintf(text, capacity, "%s+0x%llx", slash ? slash + 1 : module->path,
+                            (unsigned long long)offset_bytes);
 }

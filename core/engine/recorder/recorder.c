@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds. A round reads the clock (the horizon), then which slots are taken, then the tails of their rings, then what
- * was told; and takes everything published before those tails with a time up to the horizon, smallest time first. A
+/* Rounds. A round reads the clock (the horizon), then which sources are taken, then the tails of their rings, then what
+ * was said; and takes everything published before those tails with a time up to the horizon, smallest time first. A
  * cause was published before its effect read the clock: if the effect is within the horizon, the cause is before the
  * tails.
  *
@@ -9,74 +9,44 @@
 #include "recorder/recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "log/log.h"
+#include "base/clock.h"
 #include "base/options.h"
+#include "log/log.h"
 #include "producer/process.h"
-#include "recorder/recorder_file.h"
+#include "recorder/source.h"
 
-#define CHECK_EVERY_NS          10000000ull  /* is it alive? */
-#define CHECK_THOROUGH_EVERY_NS 160000000ull /* is it a zombie, is the id another's? */
-#define JOINING_NS_MAX          1000000000ull
-#define WRITE_BYTES_MAX         (1ull << 40) /* nobody writes more in one call: Linux stops at 2 GiB */
+#define CHECK_EVERY_NS  160000000ull /* of processes without a pidfd: do they live? */
+#define WRITE_BYTES_MAX (1ull << 40) /* nobody writes more in one call: Linux stops at 2 GiB */
+#define THREAD_MASK     ((1u << TRIB_THREAD_BITS) - 1)
 
-/* A slot as the recorder knows it. */
-struct source {
-    struct trib_ring ring;
-    struct trib_text_ring texts;
-    uint64_t head;        /* events before it are out */
-    uint64_t cursor, end; /* of this round */
-    uint64_t last_ns;     /* times within a ring never go back */
-    uint64_t text_at;
-    uint64_t counted_events, counted_bytes; /* drops that are in the totals */
-    uint64_t first_seen_ns, owner;
-    enum trib_session_slot_state state; /* at the beginning of this round */
-    bool occupied, gone, damaged, is_foreign;
-};
-
-struct waiting {
-    uint64_t time_ns;
-    uint32_t source;
-};
-
-struct trib_session {
-    struct trib_session_file file;
-    struct trib_texts told;
-    struct source sources[TRIB_SESSION_SLOTS];
-    uint32_t active[TRIB_SESSION_SLOTS], active_count; /* sources of this round */
-    struct waiting heap[TRIB_SESSION_SLOTS];
-    uint32_t heap_count;
-    uint64_t horizon_ns, complete_ns, last_out_ns, checked_ns, checked_thorough_ns;
-    bool stopped, warned;
-    _Atomic(uint64_t) events_dropped, bytes_dropped, processes, processes_live;
-};
-
-static void note_damage(struct trib_session *session, struct source *source) {
+static void note_damage(struct trib_recorder *recorder, struct trib_source *source) {
+    if (!source->damaged)
+        atomic_fetch_add(&recorder->damaged, 1);
     source->damaged = true;
-    if (!session->warned)
-        trib_log(TRIB_LOG_WARNING, "a process of the session damaged its ring; its events are lost");
-    session->warned = true;
-}
-
-static void count_drops(struct trib_session *session, uint64_t events, uint64_t bytes) {
-    atomic_fetch_add_explicit(&session->bytes_dropped, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&session->events_dropped, events, memory_order_release);
+    if (!recorder->warned)
+        trib_log(TRIB_LOG_WARNING, "process %ld damaged its ring; its events are lost", (long)source->pid);
+    recorder->warned = true;
 }
 
 /* ---- the heap: which ring has the earliest event? ---- */
 
-static bool is_before(const struct waiting *a, const struct waiting *b) {
+static bool is_before(const struct trib_waiting *a, const struct trib_waiting *b) {
     return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->source < b->source);
 }
 
-static void sift_down(struct trib_session *session, struct waiting item) {
-    struct waiting *heap = session->heap;
+static void sift_down(struct trib_recorder *recorder, struct trib_waiting item) {
+    struct trib_waiting *heap = recorder->heap;
     uint32_t at = 0, child;
 
-    for (; (child = 2 * at + 1) < session->heap_count; at = child) {
-        if (child + 1 < session->heap_count && is_before(&heap[child + 1], &heap[child]))
+    for (; (child = 2 * at + 1) < recorder->heap_count; at = child) {
+        if (child + 1 < recorder->heap_count && is_before(&heap[child + 1], &heap[child]))
             child++;
         if (!is_before(&heap[child], &item))
             break;
@@ -85,9 +55,9 @@ static void sift_down(struct trib_session *session, struct waiting item) {
     heap[at] = item;
 }
 
-static void push(struct trib_session *session, struct waiting item) {
-    struct waiting *heap = session->heap;
-    uint32_t at = session->heap_count++;
+static void push(struct trib_recorder *recorder, struct trib_waiting item) {
+    struct trib_waiting *heap = recorder->heap;
+    uint32_t at = recorder->heap_count++;
 
     for (; at > 0 && is_before(&item, &heap[(at - 1) / 2]); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
@@ -97,23 +67,23 @@ static void push(struct trib_session *session, struct waiting item) {
 /* ---- one ring ---- */
 
 /* Moves the cursor to the next event of this round. False: none. */
-static bool find_next(struct trib_session *session, struct source *source, uint64_t *time_ns) {
-    bool takes_all = session->stopped || source->gone;
+static bool find_next(struct trib_recorder *recorder, struct trib_source *source, uint64_t *time_ns) {
+    bool takes_all = recorder->stopped || source->is_gone;
 
     for (; source->cursor != source->end; source->cursor++) {
         enum trib_ring_turn turn = trib_ring_turn(&source->ring, source->cursor);
         if (turn == TRIB_RING_FILLED) {
             uint64_t stamp_ns = trib_ring_event(&source->ring, source->cursor)->wall_ns;
-            if (stamp_ns > session->horizon_ns && !takes_all)
+            if (stamp_ns > recorder->horizon_ns && !takes_all)
                 return false;
-            if (stamp_ns > session->horizon_ns)
-                stamp_ns = session->horizon_ns;
+            if (stamp_ns > recorder->horizon_ns)
+                stamp_ns = recorder->horizon_ns;
             *time_ns = source->last_ns = stamp_ns > source->last_ns ? stamp_ns : source->last_ns;
             return true;
         }
-        if (turn == TRIB_RING_WAITING && source->gone) {
+        if (turn == TRIB_RING_WAITING && source->is_gone) {
             trib_ring_release(&source->ring, source->cursor); /* killed in the middle of it */
-            count_drops(session, 1, 0);
+            trib_recorder_count_drops(recorder, 1, 0);
         }
     }
     return false;
@@ -126,240 +96,289 @@ static bool is_plausible(const struct trib_event *event) {
            event->offset_bytes <= INT64_MAX && !(is_write && event->length_bytes > WRITE_BYTES_MAX);
 }
 
-static bool take_event(struct trib_session *session, struct source *source, uint64_t time_ns, struct trib_event *out) {
+static bool take_event(struct trib_recorder *recorder, struct trib_source *source, uint64_t time_ns,
+                       struct trib_event *out) {
     *out = *trib_ring_event(&source->ring, source->cursor);
     trib_ring_release(&source->ring, source->cursor);
     if (source->head == source->cursor)
         source->head++;
     source->cursor++;
     if (!is_plausible(out)) {
-        note_damage(session, source);
-        count_drops(session, 1, 0);
+        note_damage(recorder, source);
+        trib_recorder_count_drops(recorder, 1, 0);
         return false;
     }
-    session->last_out_ns = time_ns > session->last_out_ns ? time_ns : session->last_out_ns;
-    out->wall_ns = session->last_out_ns;
+    recorder->last_out_ns = time_ns > recorder->last_out_ns ? time_ns : recorder->last_out_ns;
+    out->wall_ns = recorder->last_out_ns;
+    out->who.tenant = source->program;
+    out->thread = source->number << TRIB_THREAD_BITS | (out->thread & THREAD_MASK);
     return true;
 }
 
-static void advance_head(struct source *source) {
+static void advance_head(struct trib_source *source) {
     while (source->head != source->end && trib_ring_turn(&source->ring, source->head) == TRIB_RING_TAKEN)
         source->head++;
     atomic_store_explicit(&source->ring.ends->head, source->head, memory_order_release);
 }
 
-static void collect_drops(struct trib_session *session, struct source *source) {
+static void collect_drops(struct trib_recorder *recorder, struct trib_source *source) {
     uint64_t events = atomic_load_explicit(&source->ring.ends->dropped_events, memory_order_acquire);
     uint64_t bytes = atomic_load_explicit(&source->ring.ends->dropped_bytes, memory_order_relaxed);
     uint64_t new_events = events - source->counted_events, new_bytes = bytes - source->counted_bytes;
+    uint32_t broken = atomic_load_explicit(&source->texts.head->broken, memory_order_relaxed);
 
+    if (broken != source->counted_broken)
+        atomic_fetch_add(&recorder->broken, broken - source->counted_broken);
+    source->counted_broken = broken;
     if (new_events == 0)
         return;
     source->counted_events = events;
     source->counted_bytes = bytes;
     if (new_events > UINT32_MAX || new_bytes > new_events * WRITE_BYTES_MAX)
-        note_damage(session, source);
+        note_damage(recorder, source);
     else
-        count_drops(session, new_events, new_bytes);
+        trib_recorder_count_drops(recorder, new_events, new_bytes);
 }
 
-static void take_texts(struct trib_session *session, struct source *source, const struct trib_session_sink *sink) {
-    uint64_t end = atomic_load_explicit(&source->texts.slot->text_tail, memory_order_acquire);
+static void take_texts(struct trib_recorder *recorder, struct trib_source *source, const struct trib_texts_sink *sink) {
+    uint64_t end = atomic_load_explicit(&source->texts.head->text_tail, memory_order_acquire);
     struct trib_text_head head;
     uint8_t body[TRIB_TEXT_RECORD_BYTES_MAX];
     int rc;
 
-    while ((rc = trib_text_take(&source->texts, &source->text_at, end, &head, body)) == 1)
-        if (!trib_texts_take(&session->told, &head, body, sink))
-            note_damage(session, source);
-    if (rc)
-        note_damage(session, source);
-    atomic_store_explicit(&source->texts.slot->text_head, source->text_at, memory_order_release);
-}
-
-/* ---- slots ---- */
-
-static void check_life(struct trib_session *session, struct source *source, bool thorough) {
-    const struct trib_session_slot *slot = source->texts.slot;
-    bool joining = source->state == TRIB_SLOT_JOINING;
-
-    if (joining && session->horizon_ns - source->first_seen_ns < JOINING_NS_MAX)
-        return; /* it has not yet said who it is */
-    source->is_foreign = !joining && slot->pid_namespace && slot->pid_namespace != session->file.pid_namespace;
-    if (!source->is_foreign)
-        source->gone =
-            trib_process_is_gone(trib_session_pid_of(source->owner), joining ? 0 : slot->start_time, thorough);
-}
-
-/* Which slots are taken, and by whom that still lives? */
-static void survey(struct trib_session *session) {
-    struct trib_session_header *header = session->file.header;
-    uint32_t used = atomic_load(&header->slots_used), live = 0;
-    uint64_t now_ns = session->horizon_ns;
-    bool thorough = now_ns - session->checked_thorough_ns >= CHECK_THOROUGH_EVERY_NS;
-    bool check = thorough || now_ns - session->checked_ns >= CHECK_EVERY_NS;
-
-    session->active_count = 0;
-    for (uint32_t i = 0; i < used && i < TRIB_SESSION_SLOTS; i++) {
-        struct source *source = &session->sources[i];
-        source->owner = atomic_load_explicit(&header->slots[i].owner, memory_order_acquire);
-        source->state = trib_session_state_of(source->owner);
-        if (source->state == TRIB_SLOT_FREE)
-            continue;
-        if (!source->occupied) {
-            source->occupied = true;
-            source->first_seen_ns = now_ns;
-            atomic_fetch_add(&session->processes, 1);
-        }
-        if (check)
-            check_life(session, source, thorough);
-        session->active[session->active_count++] = i;
-        live += !source->is_foreign;
+    while ((rc = trib_text_take(&source->texts, &source->text_at, end, &head, body)) == 1) {
+        int taken = trib_texts_take(&recorder->texts, &head, body, sink);
+        if (taken < 0)
+            note_damage(recorder, source);
+        else if (taken)
+            trib_seen_add(recorder->table->seen, head.id);
     }
-    if (check)
-        session->checked_ns = now_ns;
-    if (thorough)
-        session->checked_thorough_ns = now_ns;
-    atomic_store(&session->processes_live, live);
+    if (rc)
+        note_damage(recorder, source);
+    atomic_store_explicit(&source->texts.head->text_head, source->text_at, memory_order_release);
 }
 
-/* Gives an ended process's slot to the next once it is empty. */
-static void reclaim(struct trib_session *session, uint32_t index) {
-    struct source *source = &session->sources[index];
-    struct trib_session_slot *slot = source->texts.slot;
+/* ---- sources ---- */
+
+/* Read once a round, before the tails: what was published before the process ended is before them then. */
+static void check_life(struct trib_recorder *recorder, struct trib_source *source) {
+    bool left = atomic_load_explicit(&source->texts.head->left, memory_order_acquire);
+
+    source->is_gone = left || atomic_load_explicit(&source->gone, memory_order_acquire);
+    if (!source->is_gone && source->process < 0 && source->pid > 0 &&
+        recorder->horizon_ns - recorder->checked_ns >= CHECK_EVERY_NS)
+        source->is_gone = trib_process_is_gone(source->pid, 0, true);
+}
+
+static void survey(struct trib_recorder *recorder) {
+    uint32_t used = atomic_load(&recorder->sources_used), live = 0;
+
+    recorder->active_count = 0;
+    for (uint32_t i = 0; i < used; i++) {
+        struct trib_source *source = &recorder->sources[i];
+        if (atomic_load_explicit(&source->state, memory_order_acquire) != TRIB_SOURCE_TAKEN)
+            continue;
+        check_life(recorder, source);
+        recorder->wants_places |= atomic_load_explicit(&source->texts.head->wants_places, memory_order_relaxed) != 0;
+        recorder->active[recorder->active_count++] = i;
+        live++;
+    }
+    if (recorder->horizon_ns - recorder->checked_ns >= CHECK_EVERY_NS)
+        recorder->checked_ns = recorder->horizon_ns;
+    atomic_store(&recorder->processes_live, live);
+}
+
+/* A ring is never given to another process: whoever else still has it mapped writes for nobody. */
+static void free_source(struct trib_recorder *recorder, struct trib_source *source) {
+    munmap(source->memory, recorder->ring_bytes);
+    if (source->process >= 0)
+        close(source->process);
+    source->generation++;
+    atomic_store_explicit(&source->state, TRIB_SOURCE_FREE, memory_order_release);
+}
+
+static void reclaim(struct trib_recorder *recorder, struct trib_source *source) {
     uint64_t tail = atomic_load_explicit(&source->ring.ends->tail, memory_order_acquire);
-    uint64_t text_tail = atomic_load_explicit(&slot->text_tail, memory_order_acquire);
+    uint64_t text_tail = atomic_load_explicit(&source->texts.head->text_tail, memory_order_acquire);
     bool is_empty = tail == source->head && text_tail == source->text_at;
 
-    if (!(source->gone || source->state == TRIB_SLOT_LEFT) || !(is_empty || (source->damaged && source->gone)))
-        return;
-    if (source->damaged || source->state == TRIB_SLOT_JOINING) {
-        trib_session_file_clear(&session->file, index);
-        source->head = source->text_at = source->counted_events = source->counted_bytes = 0;
-    }
-    source->last_ns = 0;
-    source->occupied = source->gone = source->damaged = source->is_foreign = false;
-    atomic_compare_exchange_strong(&slot->owner, &source->owner, 0); /* unless it came alive meanwhile */
+    if (source->is_gone && (is_empty || source->damaged))
+        free_source(recorder, source);
+}
+
+static void say_programs(struct trib_recorder *recorder, const struct trib_texts_sink *sink) {
+    uint32_t count = atomic_load_explicit(&recorder->program_count, memory_order_acquire);
+
+    for (; recorder->programs_said < count; recorder->programs_said++)
+        sink->program(sink->arg, recorder->programs_said, recorder->programs[recorder->programs_said]);
 }
 
 /* ---- rounds ---- */
 
-static void begin_round(struct trib_session *session, const struct trib_session_sink *sink) {
+static void begin_round(struct trib_recorder *recorder, const struct trib_texts_sink *sink) {
     uint64_t time_ns;
 
-    session->horizon_ns = trib_session_now_ns();
-    /* An exchange, because it keeps the clock's reading before those of owners and tails. */
-    atomic_exchange(&session->file.header->heartbeat_ns, session->stopped ? 0 : session->horizon_ns);
-    survey(session);
-    for (uint32_t i = 0; i < session->active_count; i++) {
-        struct source *source = &session->sources[session->active[i]];
+    recorder->horizon_ns = trib_now_ns();
+    /* An exchange, because it keeps the clock's reading before those of states and tails. */
+    atomic_exchange(&recorder->table->heartbeat_ns, recorder->stopped ? 0 : recorder->horizon_ns);
+    survey(recorder);
+    say_programs(recorder, sink);
+    for (uint32_t i = 0; i < recorder->active_count; i++) {
+        struct trib_source *source = &recorder->sources[recorder->active[i]];
         source->cursor = source->head;
         source->end = atomic_load_explicit(&source->ring.ends->tail, memory_order_acquire);
         if (source->end - source->head > source->ring.mask + 1) {
-            note_damage(session, source);
+            note_damage(recorder, source);
             source->end = source->head + source->ring.mask + 1;
         }
     }
-    for (uint32_t i = 0; i < session->active_count; i++) {
-        struct source *source = &session->sources[session->active[i]];
-        take_texts(session, source, sink);
-        if (find_next(session, source, &time_ns))
-            push(session, (struct waiting){time_ns, session->active[i]});
+    for (uint32_t i = 0; i < recorder->active_count; i++) {
+        struct trib_source *source = &recorder->sources[recorder->active[i]];
+        take_texts(recorder, source, sink);
+        if (find_next(recorder, source, &time_ns))
+            push(recorder, (struct trib_waiting){time_ns, recorder->active[i]});
     }
 }
 
-static void end_round(struct trib_session *session) {
-    for (uint32_t i = 0; i < session->active_count; i++) {
-        collect_drops(session, &session->sources[session->active[i]]);
-        reclaim(session, session->active[i]);
+static void end_round(struct trib_recorder *recorder) {
+    for (uint32_t i = 0; i < recorder->active_count; i++) {
+        struct trib_source *source = &recorder->sources[recorder->active[i]];
+        collect_drops(recorder, source);
+        reclaim(recorder, source);
     }
-    session->complete_ns = session->horizon_ns;
+    recorder->complete_ns = recorder->horizon_ns;
 }
 
-unsigned trib_session_take(struct trib_session *session, struct trib_event *batch, unsigned capacity,
-                           const struct trib_session_sink *sink) {
+unsigned trib_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
+                            const struct trib_texts_sink *sink) {
     unsigned count = 0;
 
-    if (session->heap_count == 0)
-        begin_round(session, sink);
-    while (session->heap_count && count < capacity) {
-        struct waiting first = session->heap[0];
-        struct source *source = &session->sources[first.source];
-        count += take_event(session, source, first.time_ns, &batch[count]);
-        if (!find_next(session, source, &first.time_ns))
-            first = session->heap[--session->heap_count];
-        if (session->heap_count)
-            sift_down(session, first);
+    if (recorder->heap_count == 0) {
+        if (recorder->stopped && recorder->is_last_round)
+            return 0; /* a process that goes on submitting must not hold up the end */
+        recorder->is_last_round = recorder->stopped;
+        begin_round(recorder, sink);
     }
-    for (uint32_t i = 0; i < session->active_count; i++)
-        advance_head(&session->sources[session->active[i]]);
-    if (session->heap_count == 0)
-        end_round(session);
+    while (recorder->heap_count && count < capacity) {
+        struct trib_waiting first = recorder->heap[0];
+        struct trib_source *source = &recorder->sources[first.source];
+        count += take_event(recorder, source, first.time_ns, &batch[count]);
+        if (!find_next(recorder, source, &first.time_ns))
+            first = recorder->heap[--recorder->heap_count];
+        if (recorder->heap_count)
+            sift_down(recorder, first);
+    }
+    for (uint32_t i = 0; i < recorder->active_count; i++)
+        advance_head(&recorder->sources[recorder->active[i]]);
+    if (recorder->heap_count == 0)
+        end_round(recorder);
     return count;
 }
 
 /* ---- open, stop, close ---- */
 
-static void bind_sources(struct trib_session *session) {
-    const struct trib_session_geometry *geometry = &session->file.geometry;
+/* Processes may map the table only for reading: this mapping is the last one that may write. */
+static int make_table(struct trib_recorder *recorder) {
+    void *memory;
+    char path[48];
+    int fd, code = trib_memory_make("tributary-table", sizeof *recorder->table, &memory, &fd);
 
-    for (uint32_t i = 0; i < TRIB_SESSION_SLOTS; i++) {
-        struct source *source = &session->sources[i];
-        char *rings = (char *)session->file.header + geometry->rings_at + i * geometry->slot_bytes;
-        trib_ring_bind(&source->ring, rings, geometry->ring_events);
-        source->texts.bytes = (uint8_t *)rings + geometry->slot_bytes - TRIB_SESSION_TEXT_BYTES;
-        source->texts.slot = &session->file.header->slots[i];
-    }
-}
-
-int trib_session_open(struct trib_session **out, const struct trib_session_config *config, struct trib_error *error) {
-    struct trib_session *session = calloc(1, sizeof *session);
-
-    if (!session)
-        return trib_fail(error, -ENOMEM, "out of memory for a session");
-    int rc = trib_session_file_create(&session->file, config, error);
-    if (rc) {
-        free(session);
-        return rc;
-    }
-    bind_sources(session);
-    *out = session;
+    if (code)
+        return code;
+    recorder->table = memory;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    recorder->table_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (recorder->table_fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0)
+        code = -errno;
+    close(fd);
+    if (code)
+        return code;
+    recorder->table->magic = TRIB_WIRE_MAGIC;
+    recorder->table->version = TRIB_WIRE_VERSION;
+    recorder->table->epoch = (trib_now_ns() << 16 ^ (uint64_t)getpid()) | 1;
+    atomic_store(&recorder->table->heartbeat_ns, trib_now_ns());
     return 0;
 }
 
-void trib_session_stop(struct trib_session *session) {
-    if (session->stopped)
+int trib_recorder_open(struct trib_recorder **out, const struct trib_recorder_config *config,
+                       struct trib_error *error) {
+    struct trib_recorder *recorder = calloc(1, sizeof *recorder);
+
+    if (!recorder)
+        return trib_fail(error, -ENOMEM, "out of memory for a recorder");
+    recorder->config = *config;
+    recorder->table_fd = -1;
+    recorder->ring_events = 1024;
+    while (recorder->ring_events < config->ring_events && recorder->ring_events < 1u << 20)
+        recorder->ring_events *= 2;
+    recorder->ring_bytes = trib_ring_memory_bytes(recorder->ring_events);
+    int code = make_table(recorder);
+    if (code)
+        trib_fail(error, code, "no memory to share: %s", strerror(-code));
+    else
+        code = trib_listener_open(&recorder->listener, recorder, error);
+    if (code)
+        trib_recorder_close(recorder);
+    else
+        *out = recorder;
+    return code;
+}
+
+void trib_recorder_stop(struct trib_recorder *recorder) {
+    if (recorder->stopped)
         return;
-    session->stopped = true;
-    atomic_store(&session->file.header->heartbeat_ns, 0);
-    unlink(session->file.path);
+    recorder->stopped = true;
+    if (recorder->table)
+        atomic_store(&recorder->table->heartbeat_ns, 0);
+    trib_listener_stop(recorder->listener);
 }
 
-void trib_session_close(struct trib_session *session) {
-    if (!session)
+void trib_recorder_close(struct trib_recorder *recorder) {
+    if (!recorder)
         return;
-    trib_session_stop(session);
-    trib_session_file_close(&session->file);
-    free(session);
+    trib_recorder_stop(recorder);
+    trib_listener_close(recorder->listener);
+    for (uint32_t i = 0; i < atomic_load(&recorder->sources_used); i++)
+        if (atomic_load(&recorder->sources[i].state) == TRIB_SOURCE_TAKEN)
+            free_source(recorder, &recorder->sources[i]);
+    if (recorder->table)
+        munmap(recorder->table, sizeof *recorder->table);
+    if (recorder->table_fd >= 0)
+        close(recorder->table_fd);
+    free(recorder);
 }
 
-uint64_t trib_session_complete_ns(const struct trib_session *session) {
-    return session->complete_ns;
+/* ---- questions ---- */
+
+uint64_t trib_recorder_complete_ns(const struct trib_recorder *recorder) {
+    return recorder->complete_ns;
 }
 
-void trib_session_status(const struct trib_session *session, struct trib_session_status *out) {
-    out->events_dropped = atomic_load_explicit(&session->events_dropped, memory_order_acquire);
-    out->bytes_dropped = atomic_load_explicit(&session->bytes_dropped, memory_order_relaxed);
-    out->processes = atomic_load(&session->processes);
-    out->processes_live = atomic_load(&session->processes_live);
+void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recorder_counts *out) {
+    out->events_dropped = atomic_load_explicit(&recorder->events_dropped, memory_order_acquire);
+    out->bytes_dropped = atomic_load_explicit(&recorder->bytes_dropped, memory_order_relaxed);
+    out->processes = atomic_load(&recorder->processes);
+    out->processes_live = atomic_load(&recorder->processes_live);
+    out->refused = atomic_load(&recorder->refused);
+    out->rejoined = atomic_load(&recorder->rejoined);
+    out->broken = atomic_load(&recorder->broken);
+    out->damaged = atomic_load(&recorder->damaged);
 }
 
-bool trib_session_wants_places(const struct trib_session *session) {
-    return atomic_load_explicit(&session->file.header->wants_places, memory_order_relaxed);
+bool trib_recorder_wants_places(const struct trib_recorder *recorder) {
+    return recorder->wants_places;
 }
 
-void trib_session_publish(struct trib_session *session, const struct trib_context *who, uint16_t stream) {
-    uint64_t key = trib_session_place_key(who), place = (key & ~0xffffull) | stream;
+void trib_recorder_publish(struct trib_recorder *recorder, const struct trib_context *who, uint16_t stream) {
+    uint64_t key = trib_place_key(who), place = (key & ~0xffffull) | stream;
 
-    atomic_store_explicit(&session->file.header->places[key % TRIB_SESSION_PLACES], place, memory_order_relaxed);
+    atomic_store_explicit(&recorder->table->places[key % TRIB_PLACES], place, memory_order_relaxed);
+}
+
+void trib_recorder_pause(struct trib_recorder *recorder, bool pause) {
+    atomic_store(&recorder->table->paused, pause);
+}
+
+bool trib_recorder_is_asked_to_stop(const struct trib_recorder *recorder) {
+    return atomic_load(&recorder->asked_to_stop);
 }

@@ -1,53 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's side of a session: makes the file, takes events out of all rings in the order of time, hears names and
- * call paths, gives the slots of ended processes to the next, and says which stream a context has. The file may be
- * damaged by any process under it; the recorder then loses what that process had to say, no more.
+/* The daemon's side of the hand-over: listens on a socket, gives each process a ring, takes events out of all rings in the
+ * order of time, reads names and call paths, takes the rings of ended processes back, and says which stream a context has.
+ * A process may damage its own ring as it likes: the daemon then loses what that process had to say, no more.
  *
- * Thread safety: one owner (the maintenance thread); status may be read by any thread. */
-#ifndef TRIB_SESSION_RECORDER_H
-#define TRIB_SESSION_RECORDER_H
+ * Thread safety: take, publish, stop and close belong to one owner (the maintenance thread); the rest to any thread. A
+ * thread of the recorder's own answers the socket. */
+#ifndef TRIB_RECORDER_RECORDER_H
+#define TRIB_RECORDER_RECORDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tributary/error.h>
 #include <tributary/event.h>
 
-#include "ring/layout.h"
+#include "recorder/access.h"
 #include "recorder/texts.h"
 
-struct trib_session;
+struct trib_recorder;
 
-struct trib_session_config {
-    const char *path;
-    uint32_t ring_events; /* per process; rounded up to a power of two */
-    bool all_users;       /* mode 0666 instead of 0600 */
+struct trib_recorder_config {
+    const char *address;  /* the socket's path, absolute */
+    int listener;         /* a listening SOCK_SEQPACKET socket that somebody else made (systemd), or -1 */
+    uint32_t ring_events; /* per process; rounded up to a power of two, 1024 to 2^20 */
+    struct trib_access access;
+    /* Answers a request for status on the recorder's thread: bytes written, or -errno. NULL: there is none. */
+    long (*status)(void *arg, uint32_t format, char *text, size_t capacity);
+    void *status_arg;
 };
 
-/* Creates the file; replaces that of a recorder that is gone. 0; -EEXIST (a session in use, or another file); -ENOMEM;
+/* Listens. A socket of a daemon that is gone is replaced. 0; -EADDRINUSE (a daemon answers there), -ENAMETOOLONG, -ENOMEM,
  * -errno of the file system. */
-int trib_session_open(struct trib_session **out, const struct trib_session_config *config, struct trib_error *error);
+int trib_recorder_open(struct trib_recorder **out, const struct trib_recorder_config *config, struct trib_error *error);
 
-/* From here on processes are told that the recorder is gone, and the path is free; what waits can still be taken. */
-void trib_session_stop(struct trib_session *session);
-void trib_session_close(struct trib_session *session); /* stops, too; NULL is fine */
+/* From here on processes know that the daemon is gone, and the path is free; what waits can still be taken. */
+void trib_recorder_stop(struct trib_recorder *recorder);
+void trib_recorder_close(struct trib_recorder *recorder); /* stops, too; NULL is fine */
 
-/* The next events in order, at most `capacity`, wall_ns by CLOCK_MONOTONIC. What was told before them goes to the sink.
- * After stop: all that is left, whatever its time; 0 then means empty. */
-unsigned trib_session_take(struct trib_session *session, struct trib_event *batch, unsigned capacity,
-                           const struct trib_session_sink *sink);
+/* The next events in order, at most `capacity`, wall_ns by CLOCK_MONOTONIC, thread and tenant filled in. What was said
+ * before them goes to the sink. After stop: all that is left, whatever its time; 0 then means empty. */
+unsigned trib_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
+                            const struct trib_texts_sink *sink);
 
 /* Every event that was submitted before this time (CLOCK_MONOTONIC) and returned has been taken. */
-uint64_t trib_session_complete_ns(const struct trib_session *session);
+uint64_t trib_recorder_complete_ns(const struct trib_recorder *recorder);
 
-struct trib_session_status {
-    uint64_t events_dropped, bytes_dropped; /* rings full, processes killed in the middle of an event, nonsense */
+struct trib_recorder_counts {
+    uint64_t events_dropped, bytes_dropped; /* rings full, processes killed in the middle of an event, nonsense, and what
+                                               processes missed while there was no daemon */
     uint64_t processes, processes_live;     /* live: also ended ones whose rings are not yet empty */
+    uint64_t refused;                       /* joins: not on the list, no room, another version */
+    uint64_t rejoined;                      /* joins of processes that had had another daemon before */
+    uint64_t broken;                        /* invariants that checks found broken inside processes */
+    uint64_t damaged;                       /* rings that a process has damaged */
 };
-void trib_session_status(const struct trib_session *session, struct trib_session_status *out);
+void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recorder_counts *out);
 
-/* For trib_producer_place. */
-bool trib_session_wants_places(const struct trib_session *session);
-void trib_session_publish(struct trib_session *session, const struct trib_context *who, uint16_t stream);
+/* For trib_client_place. */
+bool trib_recorder_wants_places(const struct trib_recorder *recorder);
+void trib_recorder_publish(struct trib_recorder *recorder, const struct trib_context *who, uint16_t stream);
+
+/* Processes submit nothing while it is paused. */
+void trib_recorder_pause(struct trib_recorder *recorder, bool pause);
+/* Somebody asked for the end on the socket (TRIB_CONTROL_STOP). */
+bool trib_recorder_is_asked_to_stop(const struct trib_recorder *recorder);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes tell besides events, for people: file names, call paths, modules, programs. Modules get numbers that
- * hold for the whole session, whatever their numbers in each process are. Everything comes from memory that a damaged
+/* What processes say besides events, for people: file names, call paths, modules, programs. Modules get numbers that
+ * hold for all processes, whatever their numbers in each process are. Everything comes from memory that a damaged
  * process may have written: lengths are checked, what makes no sense is skipped. Thread safety: one owner. */
 #ifndef TRIB_RECORDER_TEXTS_H
 #define TRIB_RECORDER_TEXTS_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tributary/session.h>
+#include <tributary/client.h>
 #include <tributary/signature.h>
 
 #include "ring/text.h"
@@ -16,7 +16,7 @@
 #define TRIB_TEXTS_MODULES 4096u /* what does not fit shares the last number */
 
 /* Where it goes; valid during the call. */
-struct trib_session_sink {
+struct trib_texts_sink {
     void *arg;
     void (*name)(void *arg, uint64_t file, const char *path);
     void (*module)(void *arg, uint32_t index, const struct trib_module *module);
@@ -27,12 +27,13 @@ struct trib_session_sink {
 
 struct trib_texts {
     uint64_t modules[TRIB_TEXTS_MODULES]; /* keys, by number */
-    uint8_t module_seen[TRIB_TEXTS_MODULES], program_seen[TRIB_SESSION_PROGRAMS];
+    uint8_t module_seen[TRIB_TEXTS_MODULES];
     uint32_t module_count;
 };
 
-/* False: the record makes no sense. */
-bool trib_texts_take(struct trib_texts *told, const struct trib_text_head *head, const uint8_t *body,
-                    const struct trib_session_sink *sink);
+/* 1: taken, and whole: it need not be sent again; 0: taken, but for what it names (a path's module that nobody has sent);
+ * -EBADMSG: it makes no sense. */
+int trib_texts_take(struct trib_texts *texts, const struct trib_text_head *head, const uint8_t *body,
+                    const struct trib_texts_sink *sink);
 
 #endif

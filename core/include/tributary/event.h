@@ -105,5 +105,14 @@ _Static_assert(sizeof(struct trib_context) == 16, "trib_context is stored in tra
 _Static_assert(sizeof(struct trib_event) == 64, "trib_event is one cache line");
 #endif
 
+/* Identity of a file for trib_event.file: stable over rename and restart. Never 0. */
+static inline uint64_t trib_file_identity(uint64_t device, uint64_t inode) {
+    uint64_t h = (device * 0x9E3779B97F4A7C15ull) ^ (inode + 0x632BE59BD9B4E019ull);
+    h ^= h >> 32;
+    h *= 0xD6E8FEB86659FD93ull;
+    h ^= h >> 32;
+    return h ? h : 1;
+}
+
 TRIB_C_END
 #endif

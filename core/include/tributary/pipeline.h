@@ -3,56 +3,26 @@
  * core/engine/pipeline.c. Options grammar: "key=value,key=value" (docs/options.md); an unknown key, policy, drive or
  * preset is an error that lists the valid ones.
  *
- * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: adapters call
- * trib_pipeline_submit from any thread; it copies the event into a bounded ring and returns; a maintenance thread of
- * the pipeline writes the trace and runs the same flow in the same order. Submit never blocks, never allocates, never
- * fails: a full ring drops the event and counts it. In the child of a fork a live pipeline is inert: submit drops,
- * name_file, drain and close do nothing, status is empty; the other calls are the parent's only. With option `session`
- * the events come from the processes that join (tributary/session.h) instead of submit, which then drops. */
+ * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: the pipeline of a daemon, with
+ * option `session`: processes join (tributary/client.h) and submit; a maintenance thread takes their events in the order of
+ * time, writes the trace and runs the same flow. */
 #ifndef TRIBUTARY_PIPELINE_H
 #define TRIBUTARY_PIPELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tributary/error.h>
 #include <tributary/event.h>
+#include <tributary/status.h>
 
 TRIB_C_BEGIN
 
 struct trib_pipeline;
 
-/* How sure it is that the drive honours streams. */
-enum trib_placement_level {
-    TRIB_PLACEMENT_NONE = 0,     /* streams go nowhere */
-    TRIB_PLACEMENT_ADVISORY = 1, /* hints are passed on, nothing confirms them */
-    TRIB_PLACEMENT_PLACED = 2,   /* the drive confirmed streams and acts on them */
-};
-static inline const char *trib_placement_name(uint8_t level) {
-    return level == TRIB_PLACEMENT_PLACED ? "placed" : level == TRIB_PLACEMENT_ADVISORY ? "advisory" : "none";
-}
-
-/* Everything a person may ask of a running pipeline. Counters only grow; all sizes in bytes unless named. */
-struct trib_status {
-    char policy[32], drive[32];
-    uint8_t placement;     /* enum trib_placement_level */
-    char evidence[128];    /* why that level */
-    uint64_t clock_bytes;  /* host bytes written */
-    uint64_t events, events_dropped, bytes_dropped;
-    uint64_t live_runs, live_bytes, runs_dropped;
-    uint32_t attributes, attributes_evicted;
-    uint32_t reclusterings, streams_used;
-    uint64_t trace_bytes, trace_errors;
-    uint64_t drive_errors; /* -ENOSPC and the like, counted, never passed to the engine */
-    uint64_t host_pages, gc_pages, erases; /* emulated drive; 0 elsewhere */
-    double waf;                            /* 0 = the drive cannot say */
-    uint64_t processes, processes_live;    /* of a session: joined so far, and now; 0 elsewhere */
-    uint64_t starts_uncovered; /* of programs that tell nothing (tributary/session.h), by processes of the session */
-    char uncovered[512];       /* the first of them: "path (why), path (why)" */
-};
-
-/* Opens a pipeline. live: start the ring and the maintenance thread. 0, -EINVAL (options; error says which),
- * -ENOMEM, -EIO/-EPROTO/-EBADMSG (state or trace file refused). */
+/* Opens a pipeline. live: listen, and start the maintenance thread. 0, -EINVAL (options; error says which),
+ * -ENOMEM, -EIO/-EPROTO/-EBADMSG (state or trace file refused), -EADDRINUSE (a daemon has that socket). */
 TRIB_EXPORT int trib_pipeline_open(struct trib_pipeline **out, const char *options, bool live,
                                    struct trib_error *error);
 
@@ -66,19 +36,18 @@ TRIB_EXPORT int trib_pipeline_process(struct trib_pipeline *pipeline, const stru
 /* Replay: the recorder dropped events worth `bytes` of writes here; time goes on without them. */
 TRIB_EXPORT void trib_pipeline_skip(struct trib_pipeline *pipeline, uint64_t bytes);
 
-/* Live: queue an event. Returns false when it was dropped (ring full); the engine need not care. */
-TRIB_EXPORT bool trib_pipeline_submit(struct trib_pipeline *pipeline, const struct trib_event *event);
-
-/* Live: the stream that a write of this context should carry now, for a drive that takes streams from the caller.
+/* The stream that a write of this context should carry now, for a drive that takes streams from the caller.
  * Lock-free read of the attribute table; 0 for unknown contexts. */
 TRIB_EXPORT uint16_t trib_pipeline_place(struct trib_pipeline *pipeline, const struct trib_context *who);
 
 /* Live: returns once every event submitted before the call has been processed (tests, orderly shutdown). */
 TRIB_EXPORT void trib_pipeline_drain(struct trib_pipeline *pipeline);
 
-/* Names a file in the trace so that people can read it; does nothing without a trace. Never fails: of more than 1024
- * names within one poll (16 ms) the rest is lost, and the log says how many. */
-TRIB_EXPORT void trib_pipeline_name_file(struct trib_pipeline *pipeline, uint64_t file, const char *path);
+/* Live: processes submit nothing until it goes on. */
+TRIB_EXPORT void trib_pipeline_pause(struct trib_pipeline *pipeline, bool pause);
+
+/* Live: somebody asked on the socket for the end; the owner of the pipeline should close it. */
+TRIB_EXPORT bool trib_pipeline_is_asked_to_stop(const struct trib_pipeline *pipeline);
 
 /* A consistent snapshot of the counters; any thread. */
 TRIB_EXPORT void trib_pipeline_status(struct trib_pipeline *pipeline, struct trib_status *out);
@@ -150,15 +119,6 @@ struct trib_drive_report {
 TRIB_EXPORT int trib_pipeline_drive(struct trib_pipeline *pipeline, struct trib_drive_report *out);
 /* Writes the drive's state as JSON to an open stdio stream (void *, a FILE). 0, -ENODEV, -ENOSYS, -EIO. */
 TRIB_EXPORT int trib_pipeline_dump_drive(struct trib_pipeline *pipeline, void *file);
-
-/* Identity of a file for trib_event.file: stable over rename and restart. Never 0. */
-static inline uint64_t trib_file_identity(uint64_t device, uint64_t inode) {
-    uint64_t h = (device * 0x9E3779B97F4A7C15ull) ^ (inode + 0x632BE59BD9B4E019ull);
-    h ^= h >> 32;
-    h *= 0xD6E8FEB86659FD93ull;
-    h ^= h >> 32;
-    return h ? h : 1;
-}
 
 TRIB_C_END
 #endif

@@ -90,6 +90,10 @@ TRIB_EXPORT uint64_t trib_signature_of_frames(const struct trib_frame *frames, u
 /* Module by index. 0, or -ENOENT. */
 TRIB_EXPORT int trib_signature_module(uint32_t index, struct trib_module *out);
 
+/* "module+offset", "pkg.Class.method" of a named frame. Opens nothing. Returns the length as snprintf does. */
+TRIB_EXPORT size_t trib_signature_frame_text(const struct trib_module *module, uint64_t offset_bytes, char *text,
+                                             size_t capacity);
+
 /* "module!symbol+offset" (or "module+offset" without symbols, "pkg.Class.method" of a named frame) for a frame of this
  * or another run: the module is found by path and must have the same build-id; separate debug files are used where
  * Debian puts them. C++ names come demangled and without parameters if a C++ runtime can be found. Opens files and

@@ -34,14 +34,29 @@ void CloseAllAdapters() {
   for (const auto& adapter : adapters->by_options) adapter.second->Close();
 }
 
+trib_client* Join(const std::string& options, int* code, trib_error* why) {
+  trib_client* client = nullptr;
+  char address[128];
+  *code =
+      trib_client_start_daemon(options.c_str(), address, sizeof address, why);
+  if (*code == 0) *code = trib_client_open(&client, address, why);
+  if (*code == 0 && (*code = trib_client_join(client)) != 0) {
+    snprintf(why->text, sizeof why->text, "the daemon at %s: %s", address,
+             strerror(-*code));
+    trib_client_close(client);
+    client = nullptr;
+  }
+  return client;
+}
+
 // A wrong option is an error, and so is too little memory. A trace or state file
 // that cannot be used is one only with strict=1: else the engine goes on without
 // it, a line says so, and *in_force loses it.
-trib_pipeline* OpenPipeline(const TributaryOptions& options,
-                            std::string* in_force, std::string* error) {
-  trib_pipeline* pipeline = nullptr;
+trib_client* StartDaemon(const TributaryOptions& options, std::string* in_force,
+                         std::string* error) {
   trib_error why = {};
-  int code = trib_pipeline_open(&pipeline, options.pipeline.c_str(), true, &why);
+  int code = 0;
+  trib_client* client = Join(options.pipeline, &code, &why);
   const bool is_about_a_file = code != -EINVAL && code != -ENOMEM;
   const std::vector<std::vector<const char*>> sacrifices = {
       {"trace"}, {"state"}, {"trace", "state"}};
@@ -54,13 +69,14 @@ trib_pipeline* OpenPipeline(const TributaryOptions& options,
       named += std::string(named.empty() ? "" : " and ") + key + "=";
     }
     if (!had_all) continue;
-    code = trib_pipeline_open(&pipeline, fewer.c_str(), true, nullptr);
+    trib_error ignored = {};
+    client = Join(fewer, &code, &ignored);
     if (code != 0) continue;
     fprintf(stderr, "tributary: %s; going on without %s\n", why.text,
             named.c_str());
     *in_force = left;
   }
-  if (code == 0) return pipeline;
+  if (code == 0) return client;
   *error = std::string("tributary: ") + why.text;
   if (code == -EINVAL) {
     *error +=
@@ -73,11 +89,11 @@ trib_pipeline* OpenPipeline(const TributaryOptions& options,
 
 TributaryAdapter::TributaryAdapter(const TributaryOptions& options,
                              const std::string& in_force,
-                             trib_pipeline* pipeline)
+                             trib_client* client)
     : options_(options),
       in_force_(in_force),
       process_(getpid()),
-      gate_(pipeline) {}
+      client_(client) {}
 
 TributaryAdapter* TributaryAdapter::Open(const std::string& uri, std::string* error) {
   TributaryOptions options;
@@ -92,9 +108,9 @@ TributaryAdapter* TributaryAdapter::Open(const std::string& uri, std::string* er
   if (known != adapters->by_options.end()) return known->second;
 
   std::string in_force = options.canonical;
-  trib_pipeline* const pipeline = OpenPipeline(options, &in_force, error);
-  if (pipeline == nullptr) return nullptr;
-  auto* const adapter = new TributaryAdapter(options, in_force, pipeline);
+  trib_client* const client = StartDaemon(options, &in_force, error);
+  if (client == nullptr) return nullptr;
+  auto* const adapter = new TributaryAdapter(options, in_force, client);
   if (adapters->by_options.empty()) {
     adapters->first = adapter;
     atexit(CloseAllAdapters);
@@ -110,10 +126,7 @@ TributaryAdapter* TributaryAdapter::First() {
 }
 
 void TributaryAdapter::Report(const trib_event& event) {
-  const TributaryGate::Visit visit(gate_);
-  if (visit.pipeline() != nullptr) {
-    trib_pipeline_submit(visit.pipeline(), &event);
-  }
+  trib_client_submit(client_, &event);
 }
 
 void TributaryAdapter::Opened(uint64_t file) {
@@ -158,23 +171,16 @@ void TributaryAdapter::ReportDeath(uint64_t file, uint64_t offset,
 }
 
 void TributaryAdapter::NameFile(uint64_t file, const std::string& path) {
-  const TributaryGate::Visit visit(gate_);
-  if (visit.pipeline() != nullptr) {
-    trib_pipeline_name_file(visit.pipeline(), file, path.c_str());
-  }
+  trib_client_name_file(client_, file, path.c_str());
 }
 
 bool TributaryAdapter::Status(trib_status* status) {
-  const TributaryGate::Visit visit(gate_);
-  if (visit.pipeline() == nullptr) return false;
-  if (getpid() == process_) trib_pipeline_drain(visit.pipeline());
-  trib_pipeline_status(visit.pipeline(), status);
-  return true;
+  return trib_client_status(client_, status) == 0;
 }
 
 std::string TributaryAdapter::StatusText() {
   trib_status status = {};
-  if (!Status(&status)) return "tributary: closed\n";
+  if (!Status(&status)) return "tributary: the daemon does not answer\n";
   return TributaryStatusText(status, unseen_files_.load());
 }
 
@@ -191,9 +197,5 @@ void TributaryAdapter::Close() {
   }
   if (options_.stats == TributaryOptions::Stats::kFile) {
     TributaryWriteFile(options_.stats_path, StatsJson());
-  }
-  const int code = trib_pipeline_close(gate_.Shut());
-  if (code != 0) {
-    fprintf(stderr, "tributary: closing the pipeline: %s\n", strerror(-code));
   }
 }

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The adapter between RocksDB and one live pipeline.
+// The adapter between RocksDB and one daemon.
 //
 // An adapter lives from the first use of its options to the end of the process, so
 // that file systems, files and loggers may come and go, in any order, on any
-// thread, also while static objects are destroyed. Close() may be called at any
-// time: later reports go nowhere.
+// thread, also while static objects are destroyed.
 //
 // Thread safety: everything may be called from any thread. Report() never
 // blocks, never allocates and never fails.
 #pragma once
 
-#include <tributary/event.h>
-#include <tributary/pipeline.h>
+#include <tributary/client.h>
 
 #include <atomic>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 
-#include "tributary_gate.h"
 #include "tributary_options.h"
 
 class TributaryAdapter {
  public:
   // The adapter of these options; opened on first use. nullptr, and one sentence
-  // in *error, when an option is wrong or the pipeline cannot be opened.
+  // in *error, when an option is wrong or there is no daemon to be had.
   static TributaryAdapter* Open(const std::string& uri, std::string* error);
 
   // The adapter that was opened first, or nullptr.
@@ -38,7 +35,7 @@ class TributaryAdapter {
   // As asked, without a trace or state file that could not be used.
   const std::string& in_force() const { return in_force_; }
 
-  // Hands the event to the pipeline.
+  // Hands the event to the daemon.
   void Report(const trib_event& event);
 
   // A file may lose its last name while it is open, and be written on: what it
@@ -61,7 +58,7 @@ class TributaryAdapter {
   std::string StatusText();
   std::string StatsJson();
 
-  // Reports the figures as the option `stats` asks and closes the pipeline.
+  // Reports the figures as the option `stats` asks. Events go on being taken.
   void Close();
 
  private:
@@ -71,14 +68,14 @@ class TributaryAdapter {
   };
 
   TributaryAdapter(const TributaryOptions& options, const std::string& in_force,
-                trib_pipeline* pipeline);
+                trib_client* client);
 
   bool Status(trib_status* status);
 
   const TributaryOptions options_;
   const std::string in_force_;
-  const int process_;  // a forked child has no maintenance thread to wait for
-  TributaryGate gate_;
+  const int process_;  // figures are reported by this one, not by its children
+  trib_client* const client_;
   std::mutex open_mutex_;
   std::unordered_map<uint64_t, OpenFile> open_files_;
   std::atomic<uint64_t> unseen_files_{0};

@@ -2,7 +2,7 @@
 // A pipeline's figures as text. Pure functions, except TributaryWriteFile.
 #pragma once
 
-#include <tributary/pipeline.h>
+#include <tributary/status.h>
 
 #include <string>
 

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process's side: opens, joins at the first event, submits. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define HAS_ONE_THREAD __libc_single_threaded
+#else
+#define HAS_ONE_THREAD false
+#endif
+
+#include "base/clock.h"
+#include "base/likely.h"
+#include "base/options.h"
+#include "base/raw.h"
+#include "base/thread_number.h"
+#include "producer/client.h"
+
+#define TEXT_TURNS     1000u      /* tries to get the text ring from another thread */
+#define WAIT_NS        100000ull  /* a look at whether another thread has joined */
+#define WAIT_TURNS     600u       /* 60 ms: longer than a join takes at most */
+#define BACKOFF_NS_MIN 50000000ull
+#define BACKOFF_NS_MAX 2000000000ull
+#define KEPT_NS        1000000000ull /* after a silent daemon said that it lives */
+
+/* ---- opening ---- */
+
+static void *map_zeros(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The end of a long path tells more than its beginning. */
+static void read_program(struct trib_client *client) {
+    ssize_t length = readlink("/proc/self/exe", client->program, sizeof client->program);
+
+    if (length <= 0) {
+        const char *name = (const char *)getauxval(AT_EXECFN);
+        length = name ? (ssize_t)strnlen(name, sizeof client->program) : 0;
+        memcpy(client->program, name ? name : "", (size_t)length);
+    }
+    client->program_bytes = (uint16_t)length;
+}
+
+int trib_client_open(struct trib_client **out, const char *address, struct trib_error *error) {
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    size_t length = strlen(address);
+
+    if (length >= TRIB_ADDRESS_MAX)
+        return trib_fail(error, -ENAMETOOLONG, "the daemon's socket %.64s...: a path has at most %u bytes", address,
+                         TRIB_ADDRESS_MAX - 1);
+    if (address[0] != '/')
+        return trib_fail(error, -EINVAL, "the daemon's socket '%s': not an absolute path", address);
+    struct trib_client *client = map_zeros(sizeof *client);
+    struct trib_hand *hand = client ? map_zeros(sizeof *hand) : NULL;
+    if (!hand || madvise(hand, sizeof *hand, MADV_WIPEONFORK) != 0) {
+        if (hand)
+            munmap(hand, sizeof *hand);
+        if (client)
+            munmap(client, sizeof *client);
+        return trib_fail(error, -ENOMEM, "no memory for a ring, or a kernel older than 4.14");
+    }
+    memcpy(client->address, address, length + 1);
+    read_program(client);
+    client->image = random ? trib_hash(random, 16) : 0; /* hashed: the bytes are the program's stack guard */
+    client->hand = hand;
+    atomic_store(&hand->pid, (uint32_t)TRIB_RAW(SYS_getpid));
+    *out = client;
+    return 0;
+}
+
+void trib_client_close(struct trib_client *client) {
+    if (!client)
+        return;
+    struct trib_hand *hand = client->hand;
+    struct trib_attachment *at = atomic_exchange(&hand->current, NULL);
+    atomic_store(&hand->joining, 1); /* never again */
+    if (at)
+        atomic_store(&at->head->left, 1);
+    if (!HAS_ONE_THREAD)
+        return; /* another thread may be inside submit */
+    for (unsigned i = 0; i < TRIB_ATTACHMENTS; i++) {
+        at = &hand->attachments[i];
+        if (at->head)
+            munmap(at->head, at->ring_bytes);
+        if (at->table)
+            munmap((void *)(uintptr_t)at->table, at->table_bytes);
+    }
+    munmap(hand, sizeof *hand);
+    munmap(client, sizeof *client);
+}
+
+/* ---- joining ---- */
+
+/* A task of another process in this memory (the child of a vfork) must not join in its place. */
+static bool is_own_memory(struct trib_hand *hand) {
+    uint32_t self = (uint32_t)TRIB_RAW(SYS_getpid), nobody = 0;
+
+    return atomic_compare_exchange_strong(&hand->pid, &nobody, self) || nobody == self;
+}
+
+/* One that no thread can be inside of any more. NULL: too many daemons within ten seconds. */
+static struct trib_attachment *find_free(struct trib_hand *hand, uint64_t now_ns) {
+    struct trib_attachment *current = atomic_load(&hand->current);
+
+    for (unsigned i = 0; i < TRIB_ATTACHMENTS; i++) {
+        struct trib_attachment *at = &hand->attachments[i];
+        if (at != current && (at->retired_ns == 0 || now_ns - at->retired_ns > TRIB_RETIRED_NS))
+            return at;
+    }
+    return NULL;
+}
+
+/* Its memory goes back to the system, its addresses stay. */
+static void retire(struct trib_attachment *at, uint64_t now_ns) {
+    at->retired_ns = now_ns;
+    (void)TRIB_RAW(SYS_madvise, at->head, at->ring_bytes, MADV_REMOVE);
+}
+
+static void replace(struct trib_hand *hand, struct trib_attachment *next, uint64_t now_ns) {
+    atomic_store(&hand->missed_events, 0); /* the daemon has been told */
+    atomic_store(&hand->missed_bytes, 0);
+    for (unsigned i = 0; i < TRIB_SENT; i++)
+        atomic_store_explicit(&hand->sent[i], 0, memory_order_relaxed);
+    next->retired_ns = 0;
+    struct trib_attachment *former = atomic_exchange(&hand->current, next);
+    if (former)
+        retire(former, now_ns);
+}
+
+static int join_alone(struct trib_client *client, uint64_t now_ns) {
+    struct trib_hand *hand = client->hand;
+    struct trib_attachment *current = atomic_load(&hand->current), *next = find_free(hand, now_ns);
+    int rc = next ? trib_join(client, current ? current->epoch : 0, next) : -EAGAIN;
+
+    if (rc == 0)
+        replace(hand, next, now_ns);
+    uint64_t backoff_ns = atomic_load(&hand->backoff_ns) * 2, wait_ns = KEPT_NS;
+    if (rc && rc != -EALREADY) {
+        backoff_ns = backoff_ns < BACKOFF_NS_MIN ? BACKOFF_NS_MIN : backoff_ns;
+        wait_ns = backoff_ns = backoff_ns > BACKOFF_NS_MAX ? BACKOFF_NS_MAX : backoff_ns;
+    } else {
+        backoff_ns = 0;
+    }
+    atomic_store(&hand->backoff_ns, backoff_ns);
+    atomic_store(&hand->next_try_ns, trib_now_ns() + wait_ns);
+    return rc;
+}
+
+/* Signals wait while a thread joins: a handler would find its own thread in its way. */
+static int try_to_join(struct trib_client *client, uint64_t now_ns) {
+    struct trib_hand *hand = client->hand;
+    uint64_t all = UINT64_MAX, before = 0;
+    uint32_t nobody = 0;
+    int rc = -EINPROGRESS;
+
+    if (now_ns < atomic_load_explicit(&hand->next_try_ns, memory_order_relaxed))
+        return -EAGAIN;
+    if (!is_own_memory(hand))
+        return -EBUSY;
+    TRIB_RAW(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, sizeof all);
+    if (atomic_compare_exchange_strong(&hand->joining, &nobody, 1)) {
+        rc = join_alone(client, now_ns);
+        atomic_store_explicit(&hand->joining, 0, memory_order_release);
+    }
+    TRIB_RAW(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof before);
+    return rc;
+}
+
+/* The first join, which other threads wait for so that nothing is lost; in place of libc's sleep, a cancellation point. */
+static void wait_for_other(struct trib_hand *hand) {
+    struct timespec pause = {.tv_nsec = WAIT_NS};
+
+    for (unsigned turn = 0; turn < WAIT_TURNS && atomic_load(&hand->joining) && !atomic_load(&hand->current); turn++)
+        TRIB_RAW(SYS_nanosleep, &pause, 0);
+}
+
+int trib_client_join(struct trib_client *client) {
+    struct trib_hand *hand = client->hand;
+
+    if (atomic_load_explicit(&hand->current, memory_order_acquire))
+        return 0;
+    int rc = try_to_join(client, trib_now_ns());
+    if (rc == -EINPROGRESS) {
+        wait_for_other(hand);
+        rc = atomic_load(&hand->current) ? 0 : -EAGAIN;
+    }
+    return rc;
+}
+
+/* ---- submitting ---- */
+
+static bool is_silent(const struct trib_attachment *at, uint64_t now_ns) {
+    uint64_t beat_ns = atomic_load_explicit(&at->table->heartbeat_ns, memory_order_relaxed);
+
+    return now_ns > beat_ns + TRIB_SILENCE_NS;
+}
+
+/* Without a ring, or with one whose daemon says nothing. A stopped daemon may go on: its ring still takes what fits. */
+static struct trib_attachment *find_ring(struct trib_client *client, uint64_t now_ns) {
+    struct trib_hand *hand = client->hand;
+
+    if (try_to_join(client, now_ns) == -EINPROGRESS && !atomic_load(&hand->current))
+        wait_for_other(hand);
+    struct trib_attachment *at = atomic_load_explicit(&hand->current, memory_order_acquire);
+    return at && atomic_load_explicit(&at->table->heartbeat_ns, memory_order_relaxed) ? at : NULL;
+}
+
+static void count_missed(struct trib_hand *hand, const struct trib_event *event) {
+    uint64_t bytes = event->kind == TRIB_EVENT_WRITE ? event->length_bytes : 0;
+
+    atomic_fetch_add_explicit(&hand->missed_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hand->missed_events, 1, memory_order_relaxed);
+}
+
+static bool begin_text(struct trib_hand *hand) {
+    for (unsigned i = 0; i < TEXT_TURNS; i++)
+        if (!atomic_flag_test_and_set_explicit(&hand->text_busy, memory_order_acquire))
+            return true;
+    return false; /* a signal handler in the middle of its own thread's text, or a thread that does not run */
+}
+
+static void end_text(struct trib_hand *hand) {
+    atomic_flag_clear_explicit(&hand->text_busy, memory_order_release);
+}
+
+/* Sent, though the daemon may not have read it yet. */
+static bool was_sent(struct trib_hand *hand, const struct trib_attachment *at, uint64_t key) {
+    return atomic_load_explicit(&hand->sent[key % TRIB_SENT], memory_order_relaxed) == key ||
+           trib_seen((_Atomic(uint64_t) *)(uintptr_t)at->table->seen, key);
+}
+
+static void mark_sent(struct trib_hand *hand, uint64_t key) {
+    atomic_store_explicit(&hand->sent[key % TRIB_SENT], key, memory_order_relaxed);
+}
+
+/* 0 = unknown. */
+static uint64_t send_module(struct trib_hand *hand, struct trib_attachment *at, uint32_t index) {
+    struct trib_module module;
+
+    if (trib_signature_module(index, &module) != 0)
+        return 0;
+    uint64_t key = trib_text_module_key(&module);
+    if (was_sent(hand, at, key))
+        return key;
+    if (!trib_text_put(&at->texts, TRIB_TEXT_MODULE, key, &module, sizeof module))
+        return 0;
+    mark_sent(hand, key);
+    return key;
+}
+
+/* Marked only once it is sent whole: what did not fit goes with the next event. */
+static void __attribute__((noinline, cold)) send_signature(struct trib_hand *hand, struct trib_attachment *at,
+                                                           uint64_t signature) {
+    struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
+    struct trib_text_frame sent[TRIB_SIGNATURE_DEPTH_MAX];
+    unsigned count = trib_signature_frames(signature, frames, TRIB_SIGNATURE_DEPTH_MAX);
+    bool known = true;
+
+    if (count == 0) {
+        mark_sent(hand, signature); /* nobody here can tell more of it */
+        return;
+    }
+    if (!begin_text(hand))
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t key = send_module(hand, at, frames[i].module);
+        sent[i] = (struct trib_text_frame){frames[i].build_id, frames[i].offset_bytes, key};
+        known = known && key;
+    }
+    uint32_t bytes = (uint32_t)(count * sizeof sent[0]);
+    if (trib_text_put(&at->texts, TRIB_TEXT_SIGNATURE, signature, sent, bytes) && known)
+        mark_sent(hand, signature);
+    end_text(hand);
+}
+
+bool trib_client_submit(struct trib_client *client, const struct trib_event *event) {
+    struct trib_hand *hand = client->hand;
+    uint64_t now_ns = trib_now_ns(), signature = event->who.signature, ticket;
+    struct trib_attachment *at = atomic_load_explicit(&hand->current, memory_order_acquire);
+
+    if (TRIB_UNLIKELY(!at || is_silent(at, now_ns)) && !(at = find_ring(client, now_ns))) {
+        count_missed(hand, event);
+        return false;
+    }
+    if (TRIB_UNLIKELY(atomic_load_explicit(&at->table->paused, memory_order_relaxed)))
+        return false;
+    if (signature && TRIB_UNLIKELY(!was_sent(hand, at, signature)))
+        send_signature(hand, at, signature);
+    struct trib_event *slot = trib_ring_claim(&at->ring, event, &ticket);
+    if (TRIB_UNLIKELY(!slot))
+        return false;
+    *slot = *event;
+    slot->wall_ns = now_ns;
+    slot->thread = trib_thread_number();
+    trib_ring_publish(&at->ring, ticket);
+    return true;
+}
+
+/* ---- what goes beside events ---- */
+
+bool trib_client_wanted(const struct trib_client *client) {
+    const struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
+
+    return !at || !atomic_load_explicit(&at->table->paused, memory_order_relaxed);
+}
+
+static struct trib_attachment *joined(struct trib_client *client) {
+    struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
+
+    return TRIB_LIKELY(at) ? at : find_ring(client, trib_now_ns());
+}
+
+void trib_client_name_signature(struct trib_client *client, uint64_t signature) {
+    struct trib_attachment *at = signature ? joined(client) : NULL;
+
+    if (at && !was_sent(client->hand, at, signature))
+        send_signature(client->hand, at, signature);
+}
+
+static void put_text(struct trib_client *client, enum trib_text_kind kind, uint64_t id, const char *text) {
+    struct trib_attachment *at = joined(client);
+    size_t length = strlen(text), most = TRIB_TEXT_PATH_BYTES_MAX;
+    const char *kept = length > most ? text + length - most : text;
+
+    if (!at || !begin_text(client->hand))
+        return;
+    (void)trib_text_put(&at->texts, kind, id, kept, (uint32_t)(length > most ? most : length));
+    end_text(client->hand);
+}
+
+void trib_client_name_file(struct trib_client *client, uint64_t file, const char *path) {
+    put_text(client, TRIB_TEXT_NAME, file, path);
+}
+
+void trib_client_note_uncovered(struct trib_client *client, const char *path, enum trib_uncovered why) {
+    put_text(client, TRIB_TEXT_UNCOVERED, (uint64_t)why, path);
+}
+
+static bool find_place(const struct trib_shared_table *table, const struct trib_context *who, uint16_t *stream) {
+    uint64_t key = trib_place_key(who);
+    uint64_t place = atomic_load_explicit(&table->places[key % TRIB_PLACES], memory_order_relaxed);
+
+    *stream = (uint16_t)place;
+    return (place ^ key) >> 16 == 0;
+}
+
+uint16_t trib_client_place(struct trib_client *client, const struct trib_context *who) {
+    struct trib_attachment *at = joined(client);
+    struct trib_context mine = *who;
+    uint16_t stream;
+
+    if (!at)
+        return 0;
+    mine.tenant = at->program;
+    if (!atomic_load_explicit(&at->head->wants_places, memory_order_relaxed))
+        atomic_store_explicit(&at->head->wants_places, 1, memory_order_relaxed);
+    if (find_place(at->table, &mine, &stream))
+        return stream;
+    mine.signature = TRIB_SIGNATURE_UNMET;
+    return find_place(at->table, &mine, &stream) ? stream : 0;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way to the daemon: one request, one answer, and for a join two mappings. All of it happens aside (aside.h), so no
+ * descriptor of the program is ever seen, taken or moved, whatever its limits are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/raw.h"
+#include "producer/client.h"
+
+#define JOIN_WAIT_MS   50
+#define STATUS_WAIT_MS 1000
+#define DESCRIPTORS    16u /* that the task needs, whatever the program's limit is */
+#define GIVEN_MAX      2   /* descriptors of an answer */
+
+struct errand {
+    const char *address;
+    struct trib_request request;
+    struct trib_attachment *into;
+    char *text; /* of a status; NULL for a join */
+    size_t capacity;
+    long text_bytes;
+    int code;
+};
+
+/* Without libc's functions, which a sanitizer may stand in front of. */
+static void copy(void *to, const void *from, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        ((volatile char *)to)[i] = ((const volatile char *)from)[i];
+}
+
+static void clear(void *to, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        ((volatile char *)to)[i] = 0;
+}
+
+/* The task's own descriptors and limits: the program keeps its. */
+static void make_room(void) {
+    struct rlimit limit;
+
+    TRIB_RAW(SYS_close_range, 0, ~0u, 0);
+    if (TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {
+        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+        TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, 0);
+    }
+}
+
+static long connect_to(const char *address) {
+    struct sockaddr_un to;
+    size_t length = 0;
+
+    clear(&to, sizeof to);
+    to.sun_family = AF_UNIX;
+    for (; address[length] && length < sizeof to.sun_path - 1; length++)
+        to.sun_path[length] = address[length];
+    long fd = TRIB_RAW(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    long rc = fd < 0 ? fd : TRIB_RAW(SYS_connect, fd, &to, offsetof(struct sockaddr_un, sun_path) + length + 1);
+    return rc < 0 ? (rc == -EAGAIN ? -ETIMEDOUT : rc) : fd;
+}
+
+union control {
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(GIVEN_MAX * sizeof(int))];
+};
+
+/* With a pidfd of the process, by which the daemon sees it end. */
+static long send_request(long socket, const struct trib_request *request) {
+    size_t length = TRIB_REQUEST_BYTES_MIN + request->program_bytes;
+    struct iovec part = {(void *)(uintptr_t)request, length};
+    struct msghdr message;
+    union control control;
+
+    clear(&message, sizeof message);
+    clear(&control, sizeof control);
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    long process = TRIB_RAW(SYS_pidfd_open, TRIB_RAW(SYS_getppid), 0);
+    if (process >= 0) {
+        int given = (int)process;
+        control.head.cmsg_len = CMSG_LEN(sizeof given);
+        control.head.cmsg_level = SOL_SOCKET;
+        control.head.cmsg_type = SCM_RIGHTS;
+        copy(CMSG_DATA(&control.head), &given, sizeof given);
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(sizeof given);
+    }
+    long sent = TRIB_RAW(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
+    if (process >= 0)
+        TRIB_RAW(SYS_close, process);
+    if (sent == -EPIPE)
+        return 0; /* refused without a look at the request: the answer says why */
+    return sent == (long)length ? 0 : sent < 0 ? sent : -EPROTO;
+}
+
+/* Bytes received; descriptors that came along, or -1. */
+static long receive(long socket, void *to, size_t capacity, int given[GIVEN_MAX], int wait_ms) {
+    struct timespec limit = {wait_ms / 1000, wait_ms % 1000 * 1000000l};
+    struct pollfd readable = {.fd = (int)socket, .events = POLLIN};
+    struct iovec part = {to, capacity};
+    struct msghdr message;
+    union control control;
+
+    clear(&message, sizeof message);
+    clear(&control, sizeof control);
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control;
+    given[0] = given[1] = -1;
+    long ready = TRIB_RAW(SYS_ppoll, &readable, 1, &limit, 0, 0);
+    if (ready <= 0)
+        return ready < 0 ? ready : -ETIMEDOUT;
+    long got = TRIB_RAW(SYS_recvmsg, socket, &message, MSG_CMSG_CLOEXEC);
+    if (got > 0 && message.msg_controllen >= CMSG_LEN(sizeof(int)) && control.head.cmsg_type == SCM_RIGHTS) {
+        size_t bytes = control.head.cmsg_len - CMSG_LEN(0);
+        copy(given, CMSG_DATA(&control.head), bytes < GIVEN_MAX * sizeof(int) ? bytes : GIVEN_MAX * sizeof(int));
+    }
+    return got > 0 ? got : got < 0 ? got : -ECONNRESET;
+}
+
+/* Memory that cannot shrink under us: else a hostile daemon could have us killed by SIGBUS. */
+static bool is_sealed(int fd, uint64_t bytes) {
+    struct stat status;
+    long seals = TRIB_RAW(SYS_fcntl, fd, F_GET_SEALS, 0);
+
+    clear(&status, sizeof status);
+    return seals > 0 && seals & F_SEAL_SHRINK && TRIB_RAW(SYS_fstat, fd, &status) == 0 &&
+           (uint64_t)status.st_size == bytes;
+}
+
+/* In place of `former` where that is as large; a child of a fork gets no copy. */
+static long map(void *former, uint64_t bytes, int access, int fd) {
+    int flags = MAP_SHARED | (former ? MAP_FIXED : 0);
+    long at = TRIB_RAW(SYS_mmap, former, bytes, access, flags, fd, 0);
+
+    if (at < 0 && at > -4096)
+        return at;
+    (void)TRIB_RAW(SYS_madvise, at, bytes, MADV_DONTFORK);
+    return at;
+}
+
+static int map_answer(struct trib_attachment *into, const struct trib_answer *answer, const int given[GIVEN_MAX]) {
+    uint32_t events = answer->ring_events;
+    uint64_t ring_bytes = answer->ring_bytes, table_bytes = answer->table_bytes;
+
+    if (!trib_ring_events_fit(events) || ring_bytes != trib_ring_memory_bytes(events) ||
+        table_bytes < sizeof(struct trib_shared_table) || !is_sealed(given[0], ring_bytes) ||
+        !is_sealed(given[1], table_bytes))
+        return -EPROTO;
+    void *former = into->ring_bytes == ring_bytes ? into->head : 0;
+    void *former_table = into->table_bytes == table_bytes ? (void *)(uintptr_t)into->table : 0;
+    long ring = map(former, ring_bytes, PROT_READ | PROT_WRITE, given[0]);
+    if (ring < 0 && ring > -4096)
+        return (int)ring;
+    long table = map(former_table, table_bytes, PROT_READ, given[1]);
+    if (table < 0 && table > -4096) {
+        if (!former)
+            TRIB_RAW(SYS_munmap, ring, ring_bytes);
+        return (int)table;
+    }
+    into->head = (struct trib_ring_head *)ring;
+    into->table = (const struct trib_shared_table *)table;
+    into->ring_bytes = ring_bytes;
+    into->table_bytes = table_bytes;
+    into->epoch = answer->epoch;
+    into->program = answer->program;
+    trib_ring_bind(&into->ring, (char *)ring + TRIB_PAGE_BYTES, events);
+    into->texts = (struct trib_text_ring){(uint8_t *)ring + trib_ring_text_at(events), into->head};
+    return 0;
+}
+
+/* The daemon counts it. */
+static void give_up(long socket, struct trib_request *request, int code) {
+    request->kind = TRIB_REQUEST_FAILED;
+    request->detail = (uint32_t)-code;
+    request->program_bytes = 0;
+    (void)TRIB_RAW(SYS_sendto, socket, request, TRIB_REQUEST_BYTES_MIN, MSG_NOSIGNAL, 0, 0);
+}
+
+static int join(long socket, struct errand *errand) {
+    struct trib_answer answer;
+    int given[GIVEN_MAX];
+
+    clear(&answer, sizeof answer);
+    long got = receive(socket, &answer, sizeof answer, given, JOIN_WAIT_MS);
+    if (got < 0)
+        return (int)got;
+    if (got != sizeof answer || answer.magic != TRIB_WIRE_MAGIC || answer.version != TRIB_WIRE_VERSION)
+        return -EPROTO;
+    int rc = answer.code ? answer.code : map_answer(errand->into, &answer, given);
+    if (rc && !answer.code)
+        give_up(socket, &errand->request, rc);
+    return rc;
+}
+
+static int run(void *arg) {
+    struct errand *errand = arg;
+    int given[GIVEN_MAX];
+
+    make_room();
+    long socket = connect_to(errand->address), rc = socket < 0 ? socket : send_request(socket, &errand->request);
+    if (rc >= 0 && errand->text)
+        errand->text_bytes = rc = receive(socket, errand->text, errand->capacity, given, STATUS_WAIT_MS);
+    else if (rc >= 0)
+        rc = join(socket, errand);
+    errand->code = rc < 0 ? (int)rc : 0;
+    return 0;
+}
+
+static struct trib_request request_of(const struct trib_client *client, enum trib_request_kind kind, uint32_t detail) {
+    struct trib_request request = {.magic = TRIB_WIRE_MAGIC,
+                                   .version = TRIB_WIRE_VERSION,
+                                   .kind = (uint16_t)kind,
+                                   .detail = detail,
+                                   .pid = (uint32_t)TRIB_RAW(SYS_getpid),
+                                   .image = client->image};
+    return request;
+}
+
+/* What waits in the ring of a daemon that is gone, nobody will take. */
+static uint64_t untaken(struct trib_hand *hand) {
+    const struct trib_attachment *at = atomic_load(&hand->current);
+    uint64_t left = at ? atomic_load(&at->ring.ends->tail) - atomic_load(&at->ring.ends->head) : 0;
+
+    return at && left <= at->ring.mask + 1 ? left : 0;
+}
+
+int trib_join(struct trib_client *client, uint64_t epoch, struct trib_attachment *into) {
+    struct trib_hand *hand = client->hand;
+    struct errand *errand = (struct errand *)(void *)hand->errand;
+
+    *errand = (struct errand){.address = client->address, .into = into, .code = -EINTR};
+    errand->request = request_of(client, TRIB_REQUEST_JOIN, 0);
+    errand->request.epoch = epoch;
+    errand->request.missed_events = atomic_load_explicit(&hand->missed_events, memory_order_relaxed) + untaken(hand);
+    errand->request.missed_bytes = atomic_load_explicit(&hand->missed_bytes, memory_order_relaxed);
+    errand->request.program_bytes = client->program_bytes;
+    copy(errand->request.program, client->program, client->program_bytes);
+    int rc = trib_aside(run, errand, hand->stack);
+    return rc < 0 ? rc : errand->code;
+}
+
+_Static_assert(sizeof(struct errand) <= TRIB_ERRAND_BYTES, "the hand has room for it");
+
+/* Not for write paths: takes memory of its own, as several threads may ask at once. */
+static long ask(struct trib_client *client, enum trib_status_kind kind, void *to, size_t capacity) {
+    const size_t bytes = sizeof(struct errand) + TRIB_ASIDE_STACK_BYTES;
+    long memory = TRIB_RAW(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory < 0 && memory > -4096)
+        return memory;
+    struct errand *errand = (struct errand *)((char *)memory + TRIB_ASIDE_STACK_BYTES);
+    *errand = (struct errand){.address = client->address, .text = to, .capacity = capacity, .code = -EINTR};
+    errand->request = request_of(client, TRIB_REQUEST_STATUS, (uint32_t)kind);
+    int rc = trib_aside(run, errand, (void *)memory);
+    long result = rc < 0 ? rc : errand->code < 0 ? errand->code : errand->text_bytes;
+    TRIB_RAW(SYS_munmap, memory, bytes);
+    return result;
+}
+
+long trib_client_status_text(struct trib_client *client, enum trib_status_kind kind, char *text, size_t capacity) {
+    long result = ask(client, kind, text, capacity - 1);
+
+    if (result >= 0)
+        text[result] = '\0';
+    return result;
+}
+
+int trib_client_status(struct trib_client *client, struct trib_status *out) {
+    struct trib_status status;
+    long result = ask(client, TRIB_STATUS_RECORD, &status, sizeof status);
+
+    if (result != sizeof status)
+        return result < 0 ? (int)result : -EPROTO;
+    *out = status;
+    return 0;
+}

@@ -11,7 +11,7 @@
 typedef ssize_t write_call(int fd, const void *buffer, size_t length);
 typedef off_t lseek_call(int fd, off_t offset, int whence);
 
-static struct trib_patch write_patch, lseek_patch, exit_patch;
+static struct trib_patch write_patch, lseek_patch;
 static _Atomic(bool) patched, sees_moves;
 static int patch_code = -ECANCELED;
 
@@ -58,8 +58,4 @@ int trib_entry_patch(void) {
     if (patch(&lseek_patch, "lseek", (void *)trib_lseek, is_early) == 0)
         atomic_store(&sees_moves, true);
     return 0;
-}
-
-int trib_entry_patch_exit(void (*instead)(int code)) {
-    return patch(&exit_patch, "_exit", (void *)instead, trib_loaded_early());
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entry of libc's own write(), lseek() and _exit(). Inside libc, stdio and exit() call these directly: no
+/* The entry of libc's own write() and lseek(). Inside libc, stdio and exit() call these directly: no
  * interposed symbol sees what fwrite, printf or the flush at exit bring to the kernel. So libc's write begins with a
  * jump to trib_write; what the jump replaced runs in a stub (core/client/patch/code.h). x86-64; an unknown beginning,
  * or a system that lets nobody change code, leaves libc as it is: then stdio's writes go unseen, and the status says
@@ -23,9 +23,6 @@ int trib_entry_code(void);
 
 /* Whether every move of a descriptor by libc comes by trib_lseek, stdio's too. */
 bool trib_entry_sees_moves(void);
-
-/* The same for _exit, which the last line of exit() calls; `instead` must end the process itself. */
-int trib_entry_patch_exit(void (*instead)(int code));
 
 /* libc's write, without the jump. */
 ssize_t trib_entry_write(int fd, const void *buffer, size_t length);

@@ -36,8 +36,10 @@ TEST_CASE("loaded into a running program with threads, the library sees imports 
         return;
     }
     Folder folder;
-    Environment environment = {{"TRIBUTARY", "ring=262144,trace=" + folder.file("trace")}};
+    const Environment environment = {{"TRIBUTARY", "process-ring=262144,trace=" + folder.file("trace")},
+                                     {"TRIBUTARY_TRIB", TRIB_BINARY_DIR "/cli/trib"}};
     const Outcome outcome = run({PRELOAD_LATE, "write", PRELOAD_LIBRARY, folder.file("late.dat")}, environment);
+    wait_for_end_of(folder.file("trace"));
     INFO(outcome.err);
     CHECK(outcome.code == 0);
     CHECK(outcome.out == "0 more slots\n"); // once patched, patched

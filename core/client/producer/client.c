@@ -22,7 +22,7 @@
 
 #define TEXT_TURNS     1000u      /* tries to get the text ring from another thread */
 #define WAIT_NS        100000ull  /* a look at whether another thread has joined */
-#define WAIT_TURNS     600u       /* 60 ms: longer than a join takes at most */
+#define WAIT_TURNS     2500u      /* 250 ms: longer than a join takes at most */
 #define BACKOFF_NS_MIN 50000000ull
 #define BACKOFF_NS_MAX 2000000000ull
 #define KEPT_NS        1000000000ull /* after a silent daemon said that it lives */

@@ -14,7 +14,7 @@
 #include "base/raw.h"
 #include "producer/client.h"
 
-#define JOIN_WAIT_MS   50
+#define JOIN_WAIT_MS   200
 #define STATUS_WAIT_MS 1000
 #define DESCRIPTORS    16u /* that the task needs, whatever the program's limit is */
 #define GIVEN_MAX      2   /* descriptors of an answer */

@@ -46,7 +46,7 @@ TRIB_EXPORT bool trib_client_wanted(const struct trib_client *client);
 TRIB_EXPORT int trib_client_join(struct trib_client *client);
 
 /* Queues an event; the daemon adds who this is (thread, tenant). The frames of a signature that the daemon has not seen
- * go along. Never waits but for a join in progress (60 ms at most). False: dropped and counted. */
+ * go along. Never waits but for a join in progress (250 ms at most). False: dropped and counted. */
 TRIB_EXPORT bool trib_client_submit(struct trib_client *client, const struct trib_event *event);
 
 /* Sends the frames of a call path of this process that other processes' events will carry: they know its id alone. */

@@ -118,6 +118,18 @@ void print_description(const trib_drive &drive, const trib_drive_description &d)
 
 } // namespace
 
+// Rows that comparisons show (tributary/policy.h).
+static Json variants_json(const trib_policy &policy) {
+    Json list = Json::array();
+    for (const trib_policy_variant *v = policy.variants; v && v->options; v++)
+        list.push_back({{"options", v->options},
+                        {"first_table", (v->use & TRIB_VARIANT_FIRST_TABLE) != 0},
+                        {"matrix", (v->use & TRIB_VARIANT_MATRIX) != 0},
+                        {"best_of", (v->use & TRIB_VARIANT_BEST_OF) != 0},
+                        {"stands_out", (v->use & TRIB_VARIANT_STANDS_OUT) != 0}});
+    return list;
+}
+
 void list_policies(Form form) {
     Json list = Json::array();
     for (const trib_policy *const *policy = trib_policies(); *policy; policy++) {
@@ -129,6 +141,7 @@ void list_policies(Form form) {
                             {"summary", p.summary},
                             {"needs", needs_text(trib_policy_needs(&p, nullptr))},
                             {"gc", p.gc ? Json(p.gc) : Json(nullptr)},
+                            {"variants", variants_json(p)},
                             {"options", options_json(p.options)}});
         } else {
             fmt::print("{}", wrapped(fmt::format("{:<18} ", p.name), p.summary));

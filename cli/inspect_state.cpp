@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tributary/pipeline.h>
+#include <tributary/policy.h>
 
 #include "failure.h"
 #include "inspect.h"
@@ -63,7 +64,7 @@ State read_state(const std::string &path) {
     PrivateCopy copy(path);
     trib_pipeline *opened = nullptr;
     trib_error error = {};
-    int rc = trib_pipeline_open(&opened, ("policy=none,drive=none,state=" + copy.path()).c_str(),
+    int rc = trib_pipeline_open(&opened, ("policy=" TRIB_POLICY_BASELINE ",drive=none,state=" + copy.path()).c_str(),
                                 false, &error);
     if (rc) // -EINVAL, too, is the file's fault: these options are ours
         throw Failure(EXIT_RUNTIME, "'" + path + "': " + core_failure(rc, error.text).what());

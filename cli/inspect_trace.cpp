@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <tributary/policy.h>
 #include <unistd.h>
 #include <unordered_set>
 
@@ -18,7 +19,7 @@ namespace cli {
 namespace {
 
 constexpr size_t NOTES_SHOWN = 20;
-constexpr const char *LIFE_ONLY = "policy=none,drive=none"; // follow lifetimes, write nothing
+constexpr const char *LIFE_ONLY = "policy=" TRIB_POLICY_BASELINE ",drive=none"; // follow lifetimes, write nothing
 
 struct Gap {
     uint64_t after_events, events, bytes;

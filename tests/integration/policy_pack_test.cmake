@@ -2,6 +2,7 @@
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
 add_dependencies(${name} trib tributary-rivals)
+target_link_options(${name} PRIVATE -Wl,--export-dynamic-symbol=trib_*)
 # The engine alone: what a pack calls must be found there, and no rival.
 add_executable(pack_run support/packs/pack_run.c)
 target_link_libraries(pack_run PRIVATE trib_engine)

@@ -42,6 +42,7 @@ std::string program_of_howto() {
 std::string compiled_pack(const Folder &folder) {
     const std::string source = folder.file("size-classes.c"), pack = folder.file("size-classes.so");
     write_bytes(source, program_of_howto());
+    fs::create_directory(folder.file("include"));
     fs::copy(TRIB_SOURCE_DIR "/core/include/tributary", folder.file("include/tributary"), fs::copy_options::recursive);
     const Outcome made = run({TRIB_C_COMPILER, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I",
                               folder.file("include"), "-o", pack, source});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a capture must not do to its host: system calls, locks of the loader, files, time, stack. Each case is a host that
-// the former way of capturing killed, hung, slowed or gave another signature.
+// What a capture must not do to its host: system calls, locks of the loader, files, time, stack. Each case is a host
+// that the former way of capturing killed, hung, slowed or gave another signature.
 #include <link.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -205,7 +205,8 @@ TEST_CASE("a new thread's first capture takes microseconds in a process of 60,00
         return;
     CHECK(in_child([] {
               for (unsigned i = 0; i < 60000; i++) // neighbours differ, so that none are joined
-                  if (mmap(nullptr, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+                  if (mmap(nullptr, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+                      MAP_FAILED)
                       break; // as many as the system allows
               std::vector<uint64_t> took_ns;
               for (unsigned i = 0; i < 101; i++)
@@ -354,16 +355,18 @@ TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their 
     CHECK(failures == 0);
 }
 
-// What the room's code may ask of its surroundings. Start-up is in loader.c, own_stack.c, thread.c, dictionary.c, start.c.
+// What the room's code may ask of its surroundings. Start-up is in the files of `starting`.
 TEST_CASE("the objects of captures ask nothing of libc that allocates, locks, waits or ends the program") {
     if (SIGNATURE_HOST_SANITIZED)
         return;
-    const std::set<std::string> always = {"memcpy", "memset", "memcmp", "memmove", "strlen", "strnlen", "strncmp", "strrchr",
+    const std::set<std::string> always = {"memcpy", "memset", "memcmp", "memmove", "strlen", "strnlen", "strncmp",
+                                          "strrchr",
                                           "strcspn", "bcmp", "_GLOBAL_OFFSET_TABLE_", "pthread_self"};
     const std::set<std::string> at_start = {
         "mmap", "munmap", "madvise", "readlink", "getrlimit", "getauxval", "open", "read", "close", "__errno_location",
         "program_invocation_name", "gnu_get_libc_version", "dl_iterate_phdr", "_dl_find_object", "__libc_stack_end",
-        "pthread_getattr_np", "pthread_attr_getstack", "pthread_attr_destroy", "pthread_key_create", "pthread_key_delete",
+        "pthread_getattr_np", "pthread_attr_getstack", "pthread_attr_destroy", "pthread_key_create",
+        "pthread_key_delete",
         "pthread_setspecific", "pthread_atfork"};
     const std::set<std::string> files = {"capture.c.o", "cfi.c.o", "dictionary.c.o", "eh_frame.c.o", "elf_image.c.o",
                                          "expression.c.o", "loader.c.o", "memo.c.o", "modules.c.o", "named.c.o",

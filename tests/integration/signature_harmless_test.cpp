@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a capture must not do to its host: system calls, locks of the loader, files, time, stack. Each case is a host that
-// the former way of capturing killed, hung, slowed or gave another signature.
+// What a capture must not do to its host: system calls, locks of the loader, files, time, stack. Each case is a host
+// that the former way of capturing killed, hung, slowed or gave another signature.
 #include <link.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -86,6 +86,15 @@ extern "C" __attribute__((visibility("default"))) void signature_plugin_loading(
 }
 
 namespace {
+// In a child, which ends if it hangs; ThreadSanitizer's do at their first thread.
+template <typename Body> bool apart(Body body) {
+#ifdef __SANITIZE_THREAD__
+    return body();
+#else
+    return in_child(body) == 0;
+#endif
+}
+
 // Threads capture first, hit and miss while another holds the loader's lock and waits for them.
 bool captures_while(void (*hold)()) {
     const PluginCall unmet = open_plugin(SIGNATURE_PLUGIN_ONE);
@@ -108,16 +117,16 @@ bool captures_while(void (*hold)()) {
 } // namespace
 
 TEST_CASE("captures go on while another thread holds the loader's lock and waits for them") {
-    CHECK(in_child([] { return captures_while([] { dl_iterate_phdr(wait_in_callback, nullptr); }); }) == 0);
+    CHECK(apart([] { return captures_while([] { dl_iterate_phdr(wait_in_callback, nullptr); }); }));
 }
 
 TEST_CASE("captures go on while a library's constructor waits for them") {
-    CHECK(in_child([] {
-              return captures_while([] {
-                  if (!dlopen(SIGNATURE_WAITING_PLUGIN, RTLD_NOW))
-                      _exit(2);
-              });
-          }) == 0);
+    CHECK(apart([] {
+        return captures_while([] {
+            if (!dlopen(SIGNATURE_WAITING_PLUGIN, RTLD_NOW))
+                stage = 1; // no such plugin: the writer ends, and nothing was shown
+        });
+    }));
 }
 
 namespace {
@@ -167,13 +176,16 @@ TEST_CASE("a handler captures in the middle of dlopen and dlclose, its thread's 
 
 TEST_CASE("a thread's first capture needs no descriptor") {
     const uint64_t expected = along("abc");
-    CHECK(in_child([expected] {
-              const struct rlimit none = {0, 0};
-              uint64_t signature = 0;
-              setrlimit(RLIMIT_NOFILE, &none);
-              in_thread([&] { signature = along("abc"); }, nullptr, 0); // std::thread opens pipes under UBSan
-              return signature == expected;
-          }) == 0);
+    CHECK(apart([expected] {
+        struct rlimit before = {};
+        getrlimit(RLIMIT_NOFILE, &before);
+        const struct rlimit none = {0, before.rlim_max};
+        uint64_t signature = 0;
+        setrlimit(RLIMIT_NOFILE, &none);
+        in_thread([&] { signature = along("abc"); }, nullptr, 0); // std::thread opens pipes under UBSan
+        setrlimit(RLIMIT_NOFILE, &before);
+        return signature == expected;
+    }));
 }
 
 TEST_CASE("little address space leaves signatures as they are") {
@@ -193,7 +205,8 @@ TEST_CASE("a new thread's first capture takes microseconds in a process of 60,00
         return;
     CHECK(in_child([] {
               for (unsigned i = 0; i < 60000; i++) // neighbours differ, so that none are joined
-                  if (mmap(nullptr, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+                  if (mmap(nullptr, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+                      MAP_FAILED)
                       break; // as many as the system allows
               std::vector<uint64_t> took_ns;
               for (unsigned i = 0; i < 101; i++)
@@ -275,7 +288,7 @@ TEST_CASE("an alternate signal stack of 8 KiB is enough") {
 TEST_CASE("more threads than there are records get the same signatures, and records come back") {
     const unsigned threads = SIGNATURE_HOST_SANITIZED ? 100 : 1200;
     const uint64_t expected = along("abc");
-    CHECK(in_child([threads, expected] {
+    CHECK(apart([threads, expected] {
               std::atomic<unsigned> here{0}, wrong_here{0};
               std::atomic<bool> stop{false};
               std::vector<std::thread> all;
@@ -301,10 +314,13 @@ TEST_CASE("more threads than there are records get the same signatures, and reco
                   }).join();
               trib_signature_statistics(&after);
               return wrong_here == 0 && after.memo_hits - before.memo_hits >= 50 * 10;
-          }) == 0);
+          }));
 }
 
 TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their parent's captures alone") {
+#ifdef __SANITIZE_THREAD__
+    return; // its runtime does not know of raw clones, and hangs in them
+#endif
     const uint64_t expected = along("abc");
     std::atomic<bool> stop{false};
     std::thread busy([&] {
@@ -339,16 +355,18 @@ TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their 
     CHECK(failures == 0);
 }
 
-// What the room's code may ask of its surroundings. Start-up is in loader.c, own_stack.c, thread.c, dictionary.c, start.c.
+// What the room's code may ask of its surroundings. Start-up is in the files of `starting`.
 TEST_CASE("the objects of captures ask nothing of libc that allocates, locks, waits or ends the program") {
     if (SIGNATURE_HOST_SANITIZED)
         return;
-    const std::set<std::string> always = {"memcpy", "memset", "memcmp", "memmove", "strlen", "strnlen", "strncmp", "strrchr",
+    const std::set<std::string> always = {"memcpy", "memset", "memcmp", "memmove", "strlen", "strnlen", "strncmp",
+                                          "strrchr",
                                           "strcspn", "bcmp", "_GLOBAL_OFFSET_TABLE_", "pthread_self"};
     const std::set<std::string> at_start = {
         "mmap", "munmap", "madvise", "readlink", "getrlimit", "getauxval", "open", "read", "close", "__errno_location",
         "program_invocation_name", "gnu_get_libc_version", "dl_iterate_phdr", "_dl_find_object", "__libc_stack_end",
-        "pthread_getattr_np", "pthread_attr_getstack", "pthread_attr_destroy", "pthread_key_create", "pthread_key_delete",
+        "pthread_getattr_np", "pthread_attr_getstack", "pthread_attr_destroy", "pthread_key_create",
+        "pthread_key_delete",
         "pthread_setspecific", "pthread_atfork"};
     const std::set<std::string> files = {"capture.c.o", "cfi.c.o", "dictionary.c.o", "eh_frame.c.o", "elf_image.c.o",
                                          "expression.c.o", "loader.c.o", "memo.c.o", "modules.c.o", "named.c.o",

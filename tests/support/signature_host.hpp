@@ -12,6 +12,7 @@
 #include <tributary/signature.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <ctime>
 
 #include "support/catch.hpp"
@@ -72,6 +73,7 @@ inline bool capture_all_kinds(PluginCall unmet) {
 template <typename Body> int in_child(Body body) {
     const pid_t child = fork();
     if (child == 0) {
+        signal(SIGALRM, SIG_DFL);
         alarm(60);
         const bool good = body();
         syscall(SYS_exit, good ? 0 : 1); // the one way out that seccomp's strict mode leaves

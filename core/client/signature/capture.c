@@ -45,7 +45,8 @@ static uint64_t identify(const struct trib_path *path) {
 /* False if the path is not in the dictionary for now: a later walk records it. */
 static bool record(const struct trib_path *path, uint64_t signature) {
     uint64_t frame[TRIB_PATH_MAX];
-    if (!trib_names.slot || signature == TRIB_SIGNATURE_UNKNOWN || trib_dictionary_find(&trib_names, signature, NULL, 0))
+    if (!trib_names.slot || signature == TRIB_SIGNATURE_UNKNOWN ||
+        trib_dictionary_find(&trib_names, signature, NULL, 0))
         return true;
     for (unsigned i = 0; i < path->count; i++) {
         const struct trib_segment *segment = trib_modules_segment(path->frame[i].segment);

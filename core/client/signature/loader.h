@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dynamic loader says of an address. glibc 2.35 and later answer without a lock (_dl_find_object), from a signal
- * handler and in the middle of a dlopen, too. Elsewhere the loader can only be asked for its whole list, under its lock:
- * at start-up and from trib_signature_modules_changed, never on a capture.
+/* What the dynamic loader says of an address. glibc 2.35 and later answer without a lock (_dl_find_object), from a
+ * signal handler and in the middle of a dlopen, too. Elsewhere the loader can only be asked for its whole list, under
+ * its lock: at start-up and from trib_signature_modules_changed, never on a capture.
  *
  * Thread safety: any thread; trib_loader_find and trib_loader_is_permanent take no lock and are async-signal-safe. */
 #ifndef TRIB_SIGNATURE_LOADER_H

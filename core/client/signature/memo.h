@@ -32,7 +32,8 @@ struct trib_memo_entry {
     uint64_t padding; /* 32 bytes: a set is two cache lines */
 };
 
-/* The arena comes first: its beginning shares a page with what is before the memo, which a first capture touches, too. */
+/* The arena comes first: its beginning shares a page with what is before the memo, which a first capture touches,
+ * too. */
 struct trib_memo {
     TRIB_CACHE_LINE uint64_t arena[TRIB_MEMO_ARENA_WORDS];
     TRIB_CACHE_LINE struct trib_memo_entry entry[TRIB_MEMO_SETS * TRIB_MEMO_WAYS];

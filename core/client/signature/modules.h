@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module map: which mapped ELF file an address lies in. A segment is one executable PT_LOAD at its place; a module is
- * a file with a build-id and keeps its index for the life of the process, also after dlclose.
+/* The module map: which mapped ELF file an address lies in. A segment is one executable PT_LOAD at its place; a module
+ * is a file with a build-id and keeps its index for the life of the process, also after dlclose.
  *
- * The truth is the loader's (loader.h); the map only remembers what was read of a file, so that it is read once. Entries
- * are appended and never change; an entry belongs to whoever sets its key, and nobody waits for it to be written: who
- * comes upon an unfinished one (a signal handler may have interrupted its owner) has read the same from the file.
+ * The truth is the loader's (loader.h); the map only remembers what was read of a file, so that it is read once.
+ * Entries are appended and never change; an entry belongs to whoever sets its key, and nobody waits for it to be
+ * written: who comes upon an unfinished one (a signal handler may have interrupted its owner) has read the same from
+ * the file.
  *
- * Thread safety: every call from any thread; lock-free; no allocation; async-signal-safe but for trib_modules_refresh.
- * Limits: TRIB_SEGMENTS_MAX segments, places of the same file counted apart; what does not fit is read from its file on
- * every capture, and its paths are in no dictionary. */
+ * Thread safety: every call from any thread; lock-free; no allocation; async-signal-safe but for
+ * trib_modules_refresh. Limits: TRIB_SEGMENTS_MAX segments, places of the same file counted apart; what does not fit
+ * is read from its file on every capture, and its paths are in no dictionary. */
 #ifndef TRIB_SIGNATURE_MODULES_H
 #define TRIB_SIGNATURE_MODULES_H
 
@@ -36,11 +37,12 @@ struct trib_segment {
     bool runtime;    /* C or C++ runtime: its outermost frames are thread roots */
 };
 
-/* Grows whenever a module is known to be gone; memos of an older generation are void, and cached rules are forgotten. */
+/* Grows whenever a module is known to be gone; memos of an older generation are void, and cached rules are
+ * forgotten. */
 extern TRIB_ATOMIC(uint32_t) trib_modules_generation;
 
-/* The segment that holds `address`, by the loader's present account; false if there is none (JIT code, anonymous memory,
- * data). */
+/* The segment that holds `address`, by the loader's present account; false if there is none (JIT code, anonymous
+ * memory, data). */
 bool trib_modules_find(uintptr_t address, struct trib_segment *out);
 
 /* Is `address` still in the module that the entry was made from? If not, memos and rules are void. */

@@ -26,7 +26,8 @@ static bool is_first_thread(void) {
 
 void trib_own_stack_start(void) {
     struct rlimit limit;
-    uintptr_t high = (uintptr_t)getauxval(AT_RANDOM) & ~(uintptr_t)7; /* above the entry's arguments, below the strings */
+    /* Lies above the entry's arguments, below their strings. */
+    uintptr_t high = (uintptr_t)getauxval(AT_RANDOM) & ~(uintptr_t)7;
     uintptr_t bytes = FIRST_STACK_MIN;
 
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur > bytes)

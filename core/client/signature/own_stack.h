@@ -4,8 +4,8 @@
  *
  * The first thread's stack ends at what the kernel put above its arguments and may grow down to RLIMIT_STACK. Any other
  * thread's ends at its control block, and glibc keeps where it begins in that block; at which offset is learned at
- * start-up by value, from a thread whose bounds are known. A walk reads upwards from a live frame only, so that what must
- * be right is the upper end, and whether the frame lies in between.
+ * start-up by value, from a thread whose bounds are known. A walk reads upwards from a live frame only, so that what
+ * must be right is the upper end, and whether the frame lies in between.
  *
  * Thread safety: trib_own_stack: any thread, async-signal-safe. */
 #ifndef TRIB_SIGNATURE_OWN_STACK_H

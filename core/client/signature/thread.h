@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capturing thread owns: its memo, its stack bounds, its counters. One pointer of static TLS
- * finds it (the initial-exec model: 8 bytes of the room that glibc keeps for libraries opened
- * late); the rest is reserved at start-up.
+/* What a capturing thread owns: its memo, its stack bounds, its counters. One pointer of static TLS finds it (the
+ * initial-exec model: 8 bytes of the room that glibc keeps for libraries opened late); the rest is reserved at
+ * start-up.
  *
- * Thread safety: lock-free; claiming allocates nothing and makes no system call. A record is claimed on a thread's first
- * capture and given back by a pthread key destructor (where no key below 32 was free, which glibc keeps in the control
- * block, by the next thread with the same control block). Threads for whom none is left walk each time. After fork the
- * child keeps its own record and takes back those of threads that it does not have; the child of a raw clone has fewer
- * to give. */
+ * Thread safety: lock-free; claiming allocates nothing and makes no system call. A record is claimed on a thread's
+ * first capture and given back by a pthread key destructor (where no key below 32 was free, which glibc keeps in the
+ * control block, by the next thread with the same control block). Threads for whom none is left walk each time.
+ * After fork the child keeps its own record and takes back those of threads that it does not have; the child of a
+ * raw clone has fewer to give. */
 #ifndef TRIB_SIGNATURE_THREAD_H
 #define TRIB_SIGNATURE_THREAD_H
 

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call-path signatures: who is writing?  (PCStream, FAST'19 section 3; the paper sums raw return
- * addresses, which neither survives ASLR nor separates A->B from B->A. Here: an ordered hash of
- * (module build-id, offset).)
+/* Call-path signatures: who is writing?  (PCStream, FAST'19 section 3; the paper sums raw return addresses, which
+ * neither survives ASLR nor separates A->B from B->A. Here: an ordered hash of (module build-id, offset).)
  *
- * Capture is a verified memo per thread (a hit compares every stack word that the path depends on,
- * so it is exact), with an own cache of .eh_frame unwind rules as the miss path. A path ends at the
- * first address outside every mapped ELF file (JIT code), at a signal handler's trampoline, and
- * before thread roots: when a walk reaches the outermost frame, the outermost frames that lie in
- * the C and C++ runtime are dropped, because every libc update moves them; of a path of nothing else
- * (stdio's flush at exit) the program's entry stays.
+ * Capture is a verified memo per thread (a hit compares every stack word that the path depends on, so it is exact),
+ * with an own cache of .eh_frame unwind rules as the miss path. A path ends at the first address outside every mapped
+ * ELF file (JIT code), at a signal handler's trampoline, and before thread roots: when a walk reaches the outermost
+ * frame, the outermost frames that lie in the C and C++ runtime are dropped, because every libc update moves them; of a
+ * path of nothing else (stdio's flush at exit) the program's entry stays.
  *
  * Harmless in its host: a capture takes no lock, allocates nothing, makes no system call, reads no file and never reads
  * outside the stack that it runs on; errno stays. A constructor does all that, once. A signal handler may capture, also
  * first in its thread, in the middle of a capture or of a dlopen (a nested one does without the memo). It takes at most
- * 4 KiB of stack. Costs 8 bytes of static TLS, and address space: 164 KiB for each of up to 1,024 threads and 10 MiB for
- * the dictionary (less under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages.
+ * 4 KiB of stack. Costs 8 bytes of static TLS, and address space: 164 KiB for each of up to 1,024 threads and 10 MiB
+ * for the dictionary (less under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages.
  * Threads beyond get no memo and are walked each time. Invariant: equal call paths give equal ids across runs and ASLR.
  *
- * Limits. Fibres, and alternate signal stacks that no adapter told of: only the caller's frame is read, and the path has
- * one frame; so also for threads of a libc that does not say where their stack lies (glibc does), and for the first
+ * Limits. Fibres, and alternate signal stacks that no adapter told of: only the caller's frame is read, and the path
+ * has one frame; so also for threads of a libc that does not say where their stack lies (glibc does), and for the first
  * thread deeper than RLIMIT_STACK was at start-up (64 MiB at least). After dlclose and dlopen of other code at the same
  * address up to 1,024 captures of a path that looks the same may still get the old id, unless
  * trib_signature_modules_changed is called. Before glibc 2.35 the loader cannot be asked without its lock: what is
- * opened later is only seen after that call. mlockall(MCL_CURRENT) makes the reserve resident. x86-64 is what the
- * tests cover; AArch64 follows frame records; elsewhere every signature is TRIB_SIGNATURE_UNKNOWN. Why:
+ * opened later is only seen after that call. mlockall(MCL_CURRENT) makes the reserve resident. x86-64 is what the tests
+ * cover; AArch64 follows frame records; elsewhere every signature is TRIB_SIGNATURE_UNKNOWN. Why:
  * docs/decisions/0002-call-path-capture.md.
  *
  * Thread safety: every call may be made from any thread. */
@@ -74,9 +72,9 @@ struct trib_signature_stats {
  * captured. */
 TRIB_EXPORT uint64_t trib_signature_capture(void *frame, unsigned depth);
 
-/* dlopen or dlclose returned: forgets what may be stale. For adapters that stand in these calls anyway; with glibc 2.35 and
- * later nobody needs to call it, it closes the window of the limits above and takes no lock. Before, it takes the
- * loader's: to be called from outside of the loader, never on a write path. */
+/* dlopen or dlclose returned: forgets what may be stale. For adapters that stand in these calls anyway; with glibc
+ * 2.35 and later nobody needs to call it, it closes the window of the limits above and takes no lock. Before, it
+ * takes the loader's: to be called from outside of the loader, never on a write path. */
 TRIB_EXPORT void trib_signature_modules_changed(void);
 
 /* The calling thread's alternate signal stack is [low, low + bytes), or it has none (NULL): for adapters that stand in
@@ -88,10 +86,10 @@ TRIB_EXPORT void trib_signature_alternate_stack(const void *low, size_t bytes);
 TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames,
                                            unsigned capacity);
 
-/* For an adapter that knows more of a path than return addresses, such as Java methods. A frame of code that no ELF file
- * holds, as a module of its own: `name` is its identity, "java:" and what people should read, descriptor behind it
- * from '(' on. Equal names give equal frames in every process and run. 0; -EINVAL (no "java:"); -ENOSPC (the frame is
- * right, but its name will not be known). Costs microseconds: keep the frame. */
+/* For an adapter that knows more of a path than return addresses, such as Java methods. A frame of code that no ELF
+ * file holds, as a module of its own: `name` is its identity, "java:" and what people should read, descriptor behind
+ * it from '(' on. Equal names give equal frames in every process and run. 0; -EINVAL (no "java:"); -ENOSPC (the
+ * frame is right, but its name will not be known). Costs microseconds: keep the frame. */
 TRIB_EXPORT int trib_signature_named_frame(const char *name, struct trib_frame *out);
 
 /* Stable id of a path put together from frames, innermost first, and their entry in the dictionary; of more than

@@ -32,7 +32,8 @@ long trib_raw_write(int fd, const void *buffer, size_t length);
 long trib_raw_writev(int fd, const struct iovec *parts, int count);
 long trib_raw_pwrite(int fd, const void *buffer, size_t length, off_t offset);
 long trib_raw_pwritev(int fd, const struct iovec *parts, int count, off_t offset, long unused);
-long trib_raw_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length, unsigned flags);
+long trib_raw_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
+                              unsigned flags);
 long trib_raw_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length, unsigned flags);
 long trib_raw_io_submit(unsigned long context, long count, struct iocb **requests);
 long trib_raw_open(const char *path, int flags, mode_t mode);

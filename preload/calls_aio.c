@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linux AIO. What the kernel has taken is recorded right after it said so, with the length asked for: only then is the program's
- * memory known to be readable, and what it refused is not recorded. A thread that waits for completions may be quicker: a request
- * that it has put to new use by then is recorded as that. Its memory may be used anew, but a program that gives it back to the
- * kernel while its submitter has not returned would be read where nothing is (docs/decisions/0010-what-libc-does-inside.md).
+/* Linux AIO. What the kernel has taken is recorded right after it said so, with the length asked for: only then is
+ * the program's memory known to be readable, and what it refused is not recorded. A thread that waits for
+ * completions may be quicker: a request that it has put to new use by then is recorded as that. Its memory may be
+ * used anew, but a program that gives it back to the kernel while its submitter has not returned would be read where
+ * nothing is (docs/decisions/0010-what-libc-does-inside.md).
  *
- * libaio's io_submit is the system call and nothing more, so this one needs no libaio and serves both versions of the
- * symbol: one without a version fits any. */
+ * libaio's io_submit is the system call and nothing more, so this one needs no libaio and serves both versions of
+ * the symbol: one without a version fits any. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

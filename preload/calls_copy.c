@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Written without passing through the program's memory: copied, sent or spliced by the kernel. Offsets that the program gives by
- * address are looked at once the kernel has moved them. */
+/* Written without passing through the program's memory: copied, sent or spliced by the kernel. Offsets that the
+ * program gives by address are looked at once the kernel has moved them. */
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -58,7 +58,8 @@ TRIB_CALL ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_off
 
 /* ---- by number: calls_raw.c ---- */
 
-long trib_raw_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length, unsigned flags) {
+long trib_raw_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
+                              unsigned flags) {
     struct trib_descriptor known;
     bool told = trib_descriptor_look(to, TRIB_FRAME_HERE(), &known);
     long done = trib_syscall(SYS_copy_file_range, from, from_offset, to, to_offset, length, flags);

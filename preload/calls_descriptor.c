@@ -140,8 +140,8 @@ TRIB_CALL int dup3(int fd, int to, int flags) {
 }
 
 /* EINVAL: the memory could be read and was no hint. RocksDB 7.8 gives the kernel the address of an enum, half of the
- * 64 bits that it wants, so that chance refuses it; the hint is meant all the same. F_SET_FILE_RW_HINT says EINVAL without a look
- * where the kernel no longer has it. */
+ * 64 bits that it wants, so that chance refuses it; the hint is meant all the same. F_SET_FILE_RW_HINT says EINVAL
+ * without a look where the kernel no longer has it. */
 static void hinted(int fd, int command, const void *hint, int result) {
     if (result == 0)
         trib_descriptor_hinted(fd, *(const uint64_t *)hint);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are opened, perhaps emptied by that: here a descriptor gets its name (descriptors.h). What is opened to be read alone
- * costs nothing. Emptied by O_TRUNC, data die as in calls_name.c. */
+/* Files that are opened, perhaps emptied by that: here a descriptor gets its name (descriptors.h). What is opened to
+ * be read alone costs nothing. Emptied by O_TRUNC, data die as in calls_name.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -124,7 +124,8 @@ long trib_raw_creat(const char *path, mode_t mode) {
     return trib_raw_openat(AT_FDCWD, path, CREAT, mode);
 }
 
-/* Its flags are the program's memory, which the kernel has read once it succeeds: what O_TRUNC empties is not known then. */
+/* Its flags are the program's memory, which the kernel has read once it succeeds: what O_TRUNC empties is not known
+ * then. */
 long trib_raw_openat2(int folder, const char *path, const struct open_how *how, size_t how_bytes) {
     long fd = trib_syscall(SYS_openat2, folder, path, how, how_bytes);
 

@@ -75,7 +75,8 @@ static bool has_session(char *const environment[]) {
         if (!*environment)
             return false;
         if (!is_readable(*environment, sizeof session - 1, &text_page) ||
-            strncmp(*environment, session, sizeof session - 1) == 0 || strncmp(*environment, options, sizeof options - 1) == 0)
+            strncmp(*environment, session, sizeof session - 1) == 0 ||
+            strncmp(*environment, options, sizeof options - 1) == 0)
             return true;
     }
     return false;
@@ -109,7 +110,8 @@ static void note(const char *path, char *const environment[]) {
     errno = kept;
 }
 
-/* A path is the program's until the kernel has read it: one that libc would answer with EFAULT is asked about by the kernel first. */
+/* A path is the program's until the kernel has read it: one that libc would answer with EFAULT is asked about by the
+ * kernel first. */
 static void note_path(const char *path, char *const environment[]) {
     if (trib_sink_wanted() && trib_may_ask() && is_runnable(path) && strnlen(path, PATH_BYTES_MAX) < PATH_BYTES_MAX)
         note(path, environment);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program locks itself in. Noted before the call, because a signal may come right after it; taken back if it fails. */
+/* The program locks itself in. Noted before the call, because a signal may come right after it; taken back if it
+ * fails. */
 #include <stdarg.h>
 #include <sys/prctl.h>
 
@@ -17,7 +18,8 @@ _Thread_local int trib_quiet_child;
 
 enum { ASKS_NOTHING = 1, RECORDS_NOTHING };
 
-/* In strict mode, and where the program wants a signal for it, the processor's clock cannot be read: an event without a time is none. */
+/* In strict mode, and where the program wants a signal for it, the processor's clock cannot be read: an event
+ * without a time is none. */
 static void quieten(bool has_clock) {
     if (trib_in_vfork)
         trib_quiet_child = has_clock ? ASKS_NOTHING : RECORDS_NOTHING;
@@ -66,7 +68,8 @@ TRIB_CALL int prctl(int option, ...) {
     if (!is_quieting(option, arguments[0]))
         return TRIB_NEXT(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
     quieten(has_clock);
-    return (int)end_quieten(has_clock, TRIB_NEXT(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]));
+    int result = TRIB_NEXT(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    return (int)end_quieten(has_clock, result);
 }
 
 long trib_raw_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {

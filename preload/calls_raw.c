@@ -39,8 +39,8 @@ static long raw_io_uring_enter(unsigned fd, unsigned submit, unsigned wait, unsi
 
 /* ---- by number ---- */
 
-/* What is no cancellation point in libc either goes to the interposed function. What returns an int must be widened, or -1 would
- * not be. */
+/* What is no cancellation point in libc either goes to the interposed function. What returns an int must be widened,
+ * or -1 would not be. */
 static long raw_close_range(unsigned first, unsigned last, int flags) {
     return close_range(first, last, flags);
 }

@@ -76,7 +76,8 @@ __asm__(".pushsection .text\n"
 TRIB_CALL ssize_t write(int fd, const void *buffer, size_t length) __attribute__((alias("write_unpatched")));
 #endif
 
-static void record_parts(struct trib_descriptor *known, const struct iovec *parts, int count, ssize_t done, void *frame) {
+static void record_parts(struct trib_descriptor *known, const struct iovec *parts, int count, ssize_t done,
+                         void *frame) {
     struct trib_shim_write write = FROM(frame, parts, count, done);
 
     trib_record_append(known, &write);
@@ -95,7 +96,8 @@ TRIB_CALL ssize_t writev(int fd, const struct iovec *parts, int count) {
 
 /* ---- at an offset ---- */
 
-static void record_written_at(struct trib_descriptor *known, const void *buffer, ssize_t done, off_t offset, void *frame) {
+static void record_written_at(struct trib_descriptor *known, const void *buffer, ssize_t done, off_t offset,
+                              void *frame) {
     struct iovec part = {(void *)(uintptr_t)buffer, (size_t)done};
     struct trib_shim_write write = FROM(frame, &part, 1, done);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies behind a file's device, asked of the kernel once for each. A device without a disk (st_dev's major number 0) that is
- * unmounted and comes again as another kind of file system keeps its first answer.
- * Thread safety: any thread, signal handlers; a fixed table, no lock. */
+/* What lies behind a file's device, asked of the kernel once for each. A device without a disk (st_dev's major
+ * number 0) that is unmounted and comes again as another kind of file system keeps its first answer. Thread safety:
+ * any thread, signal handlers; a fixed table, no lock. */
 #ifndef TRIB_PRELOAD_DEVICES_H
 #define TRIB_PRELOAD_DEVICES_H
 

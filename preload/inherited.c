@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The descriptors that are open when the shim starts: standard output that a shell has sent into a file, the files of a server
- * into which the library comes late. Their names are read from /proc now, because nobody will see them opened. */
+/* The descriptors that are open when the shim starts: standard output that a shell has sent into a file, the files
+ * of a server into which the library comes late. Their names are read from /proc now, because nobody will see them
+ * opened. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -35,7 +36,8 @@ static void __attribute__((noinline)) find_name(int folder, const struct entry *
 
     if (fd < 0 || fd == folder || trib_raw_fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))
         return;
-    long flags = TRIB_RAW(SYS_fcntl, fd, F_GETFL), length = TRIB_RAW(SYS_readlinkat, folder, entry->name, path, sizeof path);
+    long flags = TRIB_RAW(SYS_fcntl, fd, F_GETFL);
+    long length = TRIB_RAW(SYS_readlinkat, folder, entry->name, path, sizeof path);
     if (flags < 0 || length <= 0 || length == sizeof path || stat.st_nlink == 0)
         return;
     path[length] = '\0';

@@ -108,7 +108,8 @@ static int descriptor_of(const struct mapping *mapping) {
 
     if (fd >= 0 || !trib_may_ask())
         return fd;
-    bool is_same = trib_raw_fstat(mapping->fd, &stat) == 0 && trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
+    bool is_same = trib_raw_fstat(mapping->fd, &stat) == 0 &&
+                   trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
     return is_same ? mapping->fd : -1;
 }
 
@@ -256,7 +257,8 @@ void trib_mappings_move(const void *start, void *to, size_t length_bytes) {
     uint64_t state;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
-        if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start || !take_back(&entries[i], state))
+        if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start ||
+            !take_back(&entries[i], state))
             continue;
         mapping.start = (uintptr_t)to;
         mapping.end = (uintptr_t)to + length_bytes;

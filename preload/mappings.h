@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are written through memory (MAP_SHARED, PROT_WRITE). A store makes no call; which pages were written is
- * asked of the page cache (cachestat, Linux 6.5) when the program syncs, unmaps or ends: pages dirty then are told of,
- * with the call path of the mmap. Where the kernel cannot tell, or there is no descriptor of the file and none to be had
- * (borrow.h), the whole range counts as written. Write-protection and a handler for the faults would see each store, but make
- * system calls into such memory fail: docs/decisions/0010-what-libc-does-inside.md.
+ * asked of the page cache (cachestat, Linux 6.5) when the program syncs, unmaps or ends: pages dirty then are told
+ * of, with the call path of the mmap. Where the kernel cannot tell, or there is no descriptor of the file and none
+ * to be had (borrow.h), the whole range counts as written. Write-protection and a handler for the faults would see
+ * each store, but make system calls into such memory fail: docs/decisions/0010-what-libc-does-inside.md.
  *
- * Unseen: pages that the kernel wrote back by itself between two syncs (after some 30 s). Twice: pages that were also
- * written by write() since the last sync. tmpfs is shared memory, not storage, and left out.
+ * Unseen: pages that the kernel wrote back by itself between two syncs (after some 30 s). Twice: pages that were
+ * also written by write() since the last sync. tmpfs is shared memory, not storage, and left out.
  *
- * Asked of the kernel, at the program's own sync, munmap, or MAP_FIXED over a mapping, and never once it has locked itself in
- * (quiet.h): fstat, cachestat, and what borrow.h needs. Then, too, the whole range counts.
+ * Asked of the kernel, at the program's own sync, munmap, or MAP_FIXED over a mapping, and never once it has locked
+ * itself in (quiet.h): fstat, cachestat, and what borrow.h needs. Then, too, the whole range counts.
  *
  * Thread safety: any thread, signal handlers; nobody waits for anybody. 1,024 mappings; the rest goes unseen. */
 #ifndef TRIB_PRELOAD_MAPPINGS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a path, kept without memory of its own from where the program says it to where it is wanted. A path that is longer
- * loses its beginning: kind and file are at its end.
+/* The end of a path, kept without memory of its own from where the program says it to where it is wanted. A path
+ * that is longer loses its beginning: kind and file are at its end.
  *
- * Thread safety: any thread, signal handlers; nobody waits. Of two that put at once one is heard; who reads meanwhile gets
- * nothing. */
+ * Thread safety: any thread, signal handlers; nobody waits. Of two that put at once one is heard; who reads
+ * meanwhile gets nothing. */
 #ifndef TRIB_PRELOAD_NAMES_H
 #define TRIB_PRELOAD_NAMES_H
 

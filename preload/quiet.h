@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the shim may make system calls of its own. Once the program has locked itself in (seccomp), a call that it did not
- * foresee ends it: from before that moment on nothing is asked, nobody joins. What is known by then goes on being recorded,
- * because a ring needs no system call; but in strict mode, which takes the processor's clock away (so does PR_SET_TSC), nothing is.
- * Filters from before the program's start are its environment's, as in a container.
+/* Whether the shim may make system calls of its own. Once the program has locked itself in (seccomp), a call that it
+ * did not foresee ends it: from before that moment on nothing is asked, nobody joins. What is known by then goes on
+ * being recorded, because a ring needs no system call; but in strict mode, which takes the processor's clock away
+ * (so does PR_SET_TSC), nothing is. Filters from before the program's start are its environment's, as in a
+ * container.
  *
- * Thread safety: any thread, signal handlers. The child of a fork inherits it; that of a vfork quietens itself alone. */
+ * Thread safety: any thread, signal handlers. The child of a fork inherits it; that of a vfork quietens itself
+ * alone. */
 #ifndef TRIB_PRELOAD_QUIET_H
 #define TRIB_PRELOAD_QUIET_H
 

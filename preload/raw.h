@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel itself, past everything that stands in front of libc. All that the shim asks on its own account is TRIB_RAW
- * (base/raw.h), and only while trib_may_ask() (quiet.h). */
+/* The kernel itself, past everything that stands in front of libc. All that the shim asks on its own account is
+ * TRIB_RAW (base/raw.h), and only while trib_may_ask() (quiet.h). */
 #ifndef TRIB_PRELOAD_RAW_H
 #define TRIB_PRELOAD_RAW_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_uring without liburing: rings whose setup and mappings went through libc's syscall() and mmap(). Looked into only while both
- * their mappings and their descriptor are there, so that a wrong io_uring_enter fails as it would. Thread safety: any thread,
- * signal handlers; a ring belongs to one submitter. 64 rings. */
+/* io_uring without liburing: rings whose setup and mappings went through libc's syscall() and mmap(). Looked into
+ * only while both their mappings and their descriptor are there, so that a wrong io_uring_enter fails as it would.
+ * Thread safety: any thread, signal handlers; a ring belongs to one submitter. 64 rings. */
 #ifndef TRIB_PRELOAD_RINGS_H
 #define TRIB_PRELOAD_RINGS_H
 

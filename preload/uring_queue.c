@@ -14,8 +14,8 @@
 /* At most this many are looked at one by one; writes of more count with the bytes of these. */
 #define PARTS_MAX 64u
 
-/* The array of a vectored write is read by nobody until the kernel takes the request, and may lie anywhere: it is copied by the
- * kernel, which says no where libc's caller would fault. 0: it did, or may not be asked. */
+/* The array of a vectored write is read by nobody until the kernel takes the request, and may lie anywhere: it is
+ * copied by the kernel, which says no where libc's caller would fault. 0: it did, or may not be asked. */
 static unsigned copy_parts(const struct io_uring_sqe *entry, struct iovec parts[PARTS_MAX]) {
     unsigned count = entry->len < PARTS_MAX ? entry->len : PARTS_MAX;
     struct iovec here = {parts, count * sizeof *parts}, there = {(void *)(uintptr_t)entry->addr, count * sizeof *parts};
@@ -26,7 +26,8 @@ static unsigned copy_parts(const struct io_uring_sqe *entry, struct iovec parts[
     return bytes == (long)here.iov_len ? count : 0;
 }
 
-static void record_parts(const struct io_uring_sqe *entry, struct trib_descriptor *known, struct trib_shim_write *write) {
+static void record_parts(const struct io_uring_sqe *entry, struct trib_descriptor *known,
+                         struct trib_shim_write *write) {
     for (int i = 0; i < write->part_count; i++)
         write->length_bytes += write->parts[i].iov_len;
     if (write->length_bytes == 0)

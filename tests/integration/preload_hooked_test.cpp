@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hooked call may not do to the program it is in: fault where libc says EFAULT, be a cancellation point, ask the kernel what it
-// need not, make any call in a program that has locked itself in, need a large stack, mix up who interrupted whom.
+// What a hooked call may not do to the program it is in: fault where libc says EFAULT, be a cancellation point, ask the
+// kernel what it need not, make any call in a program that has locked itself in, need a large stack, mix up who
+// interrupted whom.
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -87,7 +88,8 @@ TEST_CASE("nothing is asked of the kernel once the program has locked itself in"
     CHECK(strict.said.writes("unknown").empty());
     const Hooked filter("filter");
     CHECK(filter.without.code == 0);
-    CHECK(filter.said.writes("known") == std::vector<std::string>{"write 0+1", "write 1+5", "write 6+5", "write 100+3"});
+    CHECK(filter.said.writes("known") ==
+          std::vector<std::string>{"write 0+1", "write 1+5", "write 6+5", "write 100+3"});
     CHECK(filter.said.writes("unknown").empty());
     CHECK(filter.said.writes("later").empty());
 }
@@ -154,8 +156,8 @@ TEST_CASE("names come from the calls that open") {
 
 TEST_CASE("standard output that somebody else has opened has its name from start-up") {
     Folder folder, traces;
-    const Outcome outcome = run_in_session({"sh", "-c", "cd '" + folder.file("") + "'; dd if=/dev/zero bs=77 count=1 >out.db 2>/dev/null"},
-                                           traces.file("trace"));
+    const std::string script = "cd '" + folder.file("") + "'; dd if=/dev/zero bs=77 count=1 >out.db 2>/dev/null";
+    const Outcome outcome = run_in_session({"sh", "-c", script}, traces.file("trace"));
     CHECK(outcome.code == 0);
     const Said said = read_said(traces.file("trace"));
     CHECK(said.writes("out.db") == std::vector<std::string>{"write 0+77"});

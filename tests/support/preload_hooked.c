@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that a library in front of libc must leave as they are: bad pointers, pending cancellation, a program that locks itself
- * in, small stacks, handlers that do what they interrupt. One per first argument, in the folder of the second; what they print
- * is the same with the library and without. */
+/* Programs that a library in front of libc must leave as they are: bad pointers, pending cancellation, a program
+ * that locks itself in, small stacks, handlers that do what they interrupt. One per first argument, in the folder of
+ * the second; what they print is the same with the library and without. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -185,7 +185,8 @@ static void run_strict(void) {
 
 /* Ends the process at anything that is asked of a file, as a sandbox does that allows what the program needs. */
 static void run_filter(void) {
-    static const int asked[] = {SYS_fstat, SYS_newfstatat, SYS_lseek, SYS_fcntl, SYS_fstatfs, SYS_readlink, SYS_readlinkat};
+    static const int asked[] = {SYS_fstat, SYS_newfstatat, SYS_lseek, SYS_fcntl,
+                                SYS_fstatfs, SYS_readlink, SYS_readlinkat};
     enum { ASKED = sizeof asked / sizeof *asked };
     struct sock_filter code[2 * ASKED + 2];
     struct sock_fprog program = {sizeof code / sizeof *code, code};
@@ -198,7 +199,8 @@ static void run_filter(void) {
     }
     code[2 * ASKED + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     CHECK(write(known, data, 1) == 1);
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
     CHECK(write(known, data, 5) == 5 && write(known, data, 5) == 5 && write(unknown, data, 7) == 7);
     CHECK(pwrite(known, data, 3, 100) == 3 && rename("unknown", "other") == 0 && unlink("other") == 0);
     CHECK(ftruncate(known, 2) == 0 && fsync(known) == 0);
@@ -377,7 +379,8 @@ static void follow(pid_t child) {
 
     CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
     CHECK(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) == 0);
-    while (ptrace(PTRACE_SYSCALL, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    while (ptrace(PTRACE_SYSCALL, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child &&
+           WIFSTOPPED(status)) {
         if (WSTOPSIG(status) != (SIGTRAP | 0x80))
             continue;
         if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) <= 0 || info.op != PTRACE_SYSCALL_INFO_ENTRY)

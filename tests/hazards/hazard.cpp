@@ -318,7 +318,8 @@ Record read_record(const std::string &trace) {
             const std::string path = item["path"];
             names[file] = path.substr(path.rfind('/') + 1);
         } else if (item.value("kind", "") == "write") {
-            record.writes[names.count(file) ? names[file] : "?"].emplace_back(item["offset_bytes"], item["length_bytes"]);
+            const std::string name = names.count(file) ? names[file] : "?";
+            record.writes[name].emplace_back(item["offset_bytes"], item["length_bytes"]);
         }
     }
     return record;

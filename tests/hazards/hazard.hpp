@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a small program as it is, with the preload library, and under `trib record`, and compares what anybody can see of
-// it: files, output, exit status, time. Nothing here knows how the library works. One thread.
+// Runs a small program as it is, with the preload library, and under `trib record`, and compares what anybody can see
+// of it: files, output, exit status, time. Nothing here knows how the library works. One thread.
 #pragma once
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After start-up a hooked program makes its own system calls, and but for each process's joining and questions about its
-// own files no other. What is allowed is in one place: below.
+// After start-up a hooked program makes its own system calls, and but for each process's joining and questions about
+// its own files no other. What is allowed is in one place: below.
 #include "hazard.hpp"
 
 #include <algorithm>

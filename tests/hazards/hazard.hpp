@@ -52,6 +52,9 @@ std::string program(const std::string &name); // of programs/
 std::vector<std::string> hooked_environment(Way way, const std::string &trace, const std::string &folder);
 std::string library();
 
+// TRIB_HAZARD_CONTROL=1: every run goes without the library, so whatever differs is the test's own fault.
+Way way_of(Way asked);
+
 // A trace that is asked for but not looked at goes where nobody looks.
 Result run_once(Way way, const Command &command, const std::string &trace = "");
 Record read_record(const std::string &trace);

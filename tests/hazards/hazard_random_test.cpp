@@ -19,6 +19,7 @@ Result run_batch(Way way, long first, int count, int length) {
     const std::vector<std::string> numbers = {std::to_string(first), std::to_string(count), std::to_string(length)};
     Command command{{program("random"), "batch"}, 200};
     command.arguments.insert(command.arguments.end(), numbers.begin(), numbers.end());
+    way = way_of(way);
     if (way == Way::Preloaded) { // each program for itself, as servers are
         command.environment = {"HAZARD_PRELOAD=" + library(), "HAZARD_TRACE=" + (traces / "trace")};
         return run_once(Way::Plain, command);

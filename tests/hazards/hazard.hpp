@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a small program as it is, with the preload library, and under `trib record`, and compares what anybody can see of
-// it: files, output, exit status, time. Nothing here knows how the library works. One thread.
+// Runs a small program as it is, with the preload library, and under `trib record`, and compares what anybody can see
+// of it: files, output, exit status, time. Nothing here knows how the library works. One thread.
 #pragma once
 #include "support/catch.hpp"
 
@@ -51,6 +51,9 @@ struct Record {
 std::string program(const std::string &name); // of programs/
 std::vector<std::string> hooked_environment(Way way, const std::string &trace, const std::string &folder);
 std::string library();
+
+// TRIB_HAZARD_CONTROL=1: every run goes without the library, so whatever differs is the test's own fault.
+Way way_of(Way asked);
 
 // A trace that is asked for but not looked at goes where nobody looks.
 Result run_once(Way way, const Command &command, const std::string &trace = "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors are the program's: what it closes, opens and numbers itself is what it gets, and no byte of ours ever goes
-// through a number of its own.
+// Descriptors are the program's: what it closes, opens and numbers itself is what it gets, and no byte of ours ever
+// goes through a number of its own.
 #include "hazard.hpp"
 
 using namespace trib_hazard;

@@ -6,6 +6,7 @@ using namespace trib_hazard;
 
 namespace {
 
+const std::string kTwoWrites = "printf 0123456789 >wrapped; printf 0123456789 >>wrapped";
 constexpr uint64_t kPieces = 20, kPiece_bytes = 10; // of processes.c
 
 Command processes(const std::string &name) {
@@ -72,7 +73,8 @@ TRIB_PROCESSES("a daemon whose middle process writes", "daemon_between", {"pidfi
 TRIB_PROCESSES("libc's daemon()", "daemon_of_libc", {"pidfile", "daemon"})
 TRIB_PROCESSES("workers started after a pid file", "prefork_early", {"pidfile", "worker0", "worker1"})
 TRIB_PROCESSES("workers started before any write", "prefork_late", {"worker0", "worker1"})
-TRIB_PROCESSES("workers whose parent leaves after a pid file", "prefork_early_leaves", {"pidfile", "worker0", "worker1"})
+TRIB_PROCESSES("workers whose parent leaves after a pid file", "prefork_early_leaves",
+               {"pidfile", "worker0", "worker1"})
 TRIB_PROCESSES("workers whose parent leaves without a write", "prefork_late_leaves", {"worker0", "worker1"})
 TRIB_PROCESSES("children that are killed", "killed", {"child", "aborted", "parent"})
 
@@ -86,14 +88,12 @@ TEST_CASE("children that share an offset: recorded where they wrote, under trib 
 }
 
 #define TRIB_WRAPPED(NAME, ...)                                                                                        \
-    TRIB_HAZARD(NAME, shell({__VA_ARGS__}, "printf 0123456789 >wrapped; printf 0123456789 >>wrapped; cat wrapped"))    \
+    TRIB_HAZARD(NAME, shell({__VA_ARGS__}, kTwoWrites + "; cat wrapped"))                                              \
     TEST_CASE(NAME ": recorded, preloaded") {                                                                          \
-        check_recorded(Way::Preloaded, shell({__VA_ARGS__}, "printf 0123456789 >wrapped; printf 0123456789 >>wrapped"),\
-                       {"wrapped"}, 2);                                                                                \
+        check_recorded(Way::Preloaded, shell({__VA_ARGS__}, kTwoWrites), {"wrapped"}, 2);                              \
     }                                                                                                                  \
     TEST_CASE(NAME ": recorded, under trib record") {                                                                  \
-        check_recorded(Way::Recorded, shell({__VA_ARGS__}, "printf 0123456789 >wrapped; printf 0123456789 >>wrapped"), \
-                       {"wrapped"}, 2);                                                                                \
+        check_recorded(Way::Recorded, shell({__VA_ARGS__}, kTwoWrites), {"wrapped"}, 2);                               \
     }
 TRIB_WRAPPED("behind timeout", "timeout", "5")
 TRIB_WRAPPED("behind nice", "nice")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand random programs leave the same files, exit statuses and descriptor tables with and without the library. For
-// one that does not: its seed, and the smallest number of its calls that still differ.
+// A thousand random programs leave the same files, exit statuses and descriptor tables with and without the library.
+// For one that does not: its seed, and the smallest number of its calls that still differ.
 #include "hazard.hpp"
 
 #include <cstdlib>
@@ -16,7 +16,10 @@ constexpr int kBatch = 25, kLength = 40, kShown = 3;
 
 Result run_batch(Way way, long first, int count, int length) {
     Folder traces;
-    Command command{{program("random"), "batch", std::to_string(first), std::to_string(count), std::to_string(length)}, 200};
+    const std::vector<std::string> numbers = {std::to_string(first), std::to_string(count), std::to_string(length)};
+    Command command{{program("random"), "batch"}, 200};
+    command.arguments.insert(command.arguments.end(), numbers.begin(), numbers.end());
+    way = way_of(way);
     if (way == Way::Preloaded) { // each program for itself, as servers are
         command.environment = {"HAZARD_PRELOAD=" + library(), "HAZARD_TRACE=" + (traces / "trace")};
         return run_once(Way::Plain, command);
@@ -35,7 +38,8 @@ std::map<long, std::string> differing(const Result &plain, const Result &hooked)
     };
     for (const auto &[name, unused] : all)
         if (what(plain, name) != what(hooked, name))
-            found[std::atol(name.c_str())] += "  " + name + ": " + what(plain, name) + " -> " + what(hooked, name) + "\n";
+            found[std::atol(name.c_str())] +=
+                "  " + name + ": " + what(plain, name) + " -> " + what(hooked, name) + "\n";
     std::istringstream one(plain.out), two(hooked.out);
     for (std::string before, after; std::getline(one, before) && std::getline(two, after);)
         if (before != after)

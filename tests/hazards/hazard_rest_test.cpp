@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing of ours is left in a hooked process at rest: what the kernel shows of it is what it shows without the library,
-// also of its forks and of what it becomes. And asynchronous writes are what they are.
+// Nothing of ours is left in a hooked process at rest: what the kernel shows of it is what it shows without the
+// library, also of its forks and of what it becomes. And asynchronous writes are what they are.
 #include "hazard.hpp"
 
 using namespace trib_hazard;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After start-up a hooked program makes its own system calls, and but for each process's joining and questions about its
-// own files no other. What is allowed is in one place: below.
+// After start-up a hooked program makes its own system calls, and but for each process's joining and questions about
+// its own files no other. What is allowed is in one place: below.
 #include "hazard.hpp"
 
 #include <algorithm>
@@ -83,6 +83,7 @@ Traced trace(Way way, const std::string &script) {
     const std::string path = folder / "strace";
     Command command{{"strace", "-f", "-o", path}};
     Folder runtime;
+    way = way_of(way);
     if (way == Way::Preloaded) // for the program, not for strace
         for (const std::string &variable : hooked_environment(way, folder / "trace", runtime / ""))
             command.arguments.insert(command.arguments.end(), {"-E", variable});

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Hazards: programs that a library inside somebody else's process must survive, with and without it. Label `hazard`. They
-# watch system calls, limits and time, all of which a sanitizer's runtime changes: not with one.
+# Hazards: programs that a library inside somebody else's process must survive, with and without it. Label `hazard`.
+# They watch system calls, limits and time, all of which a sanitizer's runtime changes: not with one.
 if(TRIB_SANITIZE)
   return()
 endif()

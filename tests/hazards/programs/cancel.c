@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cancellation. `deferred NAME`: a thread with a pending cancel makes one call, and says whether the call was a
- * cancellation point and what its cleanup handler found. `asynchronous NAME`: threads that may be cancelled anywhere make
- * the call again and again until they are; the process must work on afterwards. */
+ * cancellation point and what its cleanup handler found. `asynchronous NAME`: threads that may be cancelled anywhere
+ * make the call again and again until they are; the process must work on afterwards. */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>

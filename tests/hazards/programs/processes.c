@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Children of every make, that write: each into a file of its own, PIECES pieces of 10 bytes from 0 on, so that a record
- * can be checked. One thread but where said. */
+/* Children of every make, that write: each into a file of its own, PIECES pieces of 10 bytes from 0 on, so that a
+ * record can be checked. One thread but where said. */
 #include <linux/sched.h>
 #include <sched.h>
 #include <spawn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that is made of a seed: `run SEED LENGTH` makes LENGTH random system calls in the folder it starts in and
- * says what each gave, and what descriptors it has at the end. The first calls of a longer program are those of a shorter
- * one. `batch FIRST COUNT LENGTH` starts one such program after the other, each in a folder of its own, hooked where
- * HAZARD_PRELOAD and HAZARD_TRACE say so. Deterministic: children are waited for in order. */
+ * says what each gave, and what descriptors it has at the end. The first calls of a longer program are those of a
+ * shorter one. `batch FIRST COUNT LENGTH` starts one such program after the other, each in a folder of its own, hooked
+ * where HAZARD_PRELOAD and HAZARD_TRACE say so. Deterministic: children are waited for in order. */
 #include <poll.h>
 #include <sys/stat.h>
 

@@ -204,7 +204,8 @@ static inline long step_file(struct trib_random *program) {
     case 0:
         return ftruncate(fd, random_below(program, 4000));
     case 1:
-        return fallocate(fd, random_below(program, 2) ? 0 : 3, random_below(program, 3000), 1 + random_below(program, 3000));
+        result = random_below(program, 2) ? 0 : FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+        return fallocate(fd, (int)result, random_below(program, 3000), 1 + random_below(program, 3000));
     case 2:
         return random_below(program, 8) ? sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE) : fsync(fd);
     case 3:
@@ -277,9 +278,10 @@ static inline long step_signal(struct trib_random *program) {
 }
 static inline long step_ring(struct trib_random *program) {
     struct ring ring;
-    struct io_uring_sqe entry = {.opcode = IORING_OP_WRITE, .fd = random_fd(program),
-                                 .addr = (uintptr_t)random_data, .len = 300, .off = (uint64_t)random_below(program, 3000)};
+    struct io_uring_sqe entry = {
+        .opcode = IORING_OP_WRITE, .fd = random_fd(program), .addr = (uintptr_t)random_data, .len = 300};
 
+    entry.off = (uint64_t)random_below(program, 3000);
     if (!open_ring(&ring, 2))
         return -1;
     push(&ring, &entry);

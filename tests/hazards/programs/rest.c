@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process at rest, after its writes: what the kernel shows of it. `WHAT HOW`: descriptors, threads, locks, environment,
- * signals, limits or children; of the process itself, of its fork, or of what it becomes by exec. */
+/* A process at rest, after its writes: what the kernel shows of it. `WHAT HOW`: descriptors, threads, locks,
+ * environment, signals, limits or children; of the process itself, of its fork, or of what it becomes by exec. */
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
@@ -97,7 +97,8 @@ static void environment(void) {
 
 /* libc's own two numbers are left out: its posix_spawn ignores them in every child. */
 static void signals(void) {
-    static const char *const words[] = {"SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:", "SigCgt:", "Seccomp:", "NoNewPrivs:"};
+    static const char *const words[] = {"SigPnd:", "ShdPnd:",  "SigBlk:",    "SigIgn:",
+                                        "SigCgt:", "Seccomp:", "NoNewPrivs:"};
     char line[4096];
     FILE *file = fopen("/proc/self/status", "r");
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `as_nobody COPY HOW LIBRARY TRACE`: becomes nobody and starts the set-uid copy of this program with every variable that
- * the library reads. The copy (`run HOW LIBRARY`) writes a file, with the library loaded or not. */
+/* `as_nobody COPY HOW LIBRARY TRACE`: becomes nobody and starts the set-uid copy of this program with every variable
+ * that the library reads. The copy (`run HOW LIBRARY`) writes a file, with the library loaded or not. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <sys/auxv.h>

@@ -227,12 +227,15 @@ static int at_exit(void) {
 }
 
 /* exit() while threads are in the middle of writing. */
+static _Atomic int started;
 static void *for_ever(void *name) {
     int fd = make(name);
 
-    for (;;)
+    for (int i = 0;; i++) {
         if (pwrite(fd, "0123456789", 10, 0) != 10)
             failed++;
+        started += i == 0;
+    }
     return NULL;
 }
 static int exit_beside_writers(void) {
@@ -241,7 +244,9 @@ static int exit_beside_writers(void) {
 
     for (int i = 0; i < 3; i++)
         pthread_create(&thread, NULL, for_ever, names[i]);
-    pause_ms(100);
+    while (started < 3)
+        pause_ms(1);
+    pause_ms(20);
     return 5;
 }
 

@@ -31,6 +31,8 @@ struct Contents {
     uint64_t names = 0, clock_first = 0, clock_last = 0, wall_first = 0, wall_last = 0,
              size_bytes = 0;
     std::vector<std::string> notes;
+    std::string stop_reason;
+    uint64_t files_missing = 0;
     std::vector<Gap> gaps;
     std::map<uint8_t, std::unordered_set<uint64_t>> files_of_kind;
     std::map<uint64_t, std::unordered_set<uint64_t>> files_of_signature;
@@ -81,6 +83,8 @@ Contents read_contents(const InspectOptions &options) {
     contents.survey.files = live.files();
     contents.survey.peak_live_bytes = live.peak_bytes();
     contents.survey.truncated = trace.was_truncated();
+    contents.stop_reason = trace.stop_reason();
+    contents.files_missing = trace.files_missing();
     return contents;
 }
 
@@ -164,6 +168,8 @@ void print_head(const InspectOptions &options, const Contents &contents) {
                                  size_text(static_cast<double>(survey.dropped_bytes))));
     for (size_t i = 0; i < contents.notes.size() && i < NOTES_SHOWN; i++)
         fmt::print("{}", wrapped("note     ", contents.notes[i]));
+    if (!contents.stop_reason.empty())
+        fmt::print("{}", wrapped("stopped  ", contents.stop_reason));
     if (survey.truncated)
         fmt::print("cut      the file ends inside a block; shown up to there\n");
 }
@@ -218,6 +224,10 @@ Json json_contents(const InspectOptions &options, const Contents &contents, cons
     json["clock_bytes"] = {contents.clock_first, contents.clock_last};
     json["wall_ns"] = {contents.wall_first, contents.wall_last};
     json["notes"] = contents.notes;
+    if (!contents.stop_reason.empty())
+        json["trace"]["stopped"] = contents.stop_reason;
+    if (contents.files_missing)
+        json["trace"]["files_missing"] = contents.files_missing;
     json["gaps"] = Json::array();
     for (const Gap &gap : contents.gaps)
         json["gaps"].push_back({{"after_events", gap.after_events},

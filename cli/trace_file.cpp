@@ -23,6 +23,8 @@ TraceFile::TraceFile(const std::string &path, bool truncated_ok)
         throw Failure(EXIT_RUNTIME, "no trace at '" + path + "'; check the path");
     if (rc)
         throw Failure(EXIT_RUNTIME, core_failure(rc, error.text).what());
+    if (files_missing())
+        fmt::print(stderr, "trib: {}: the first {} file(s) of this recording are gone\n", path, files_missing());
 }
 
 TraceFile::~TraceFile() {
@@ -48,6 +50,14 @@ uint64_t TraceFile::size_bytes() const {
     uint64_t position = 0, size = 0;
     trib_trace_progress(reader_, &position, &size);
     return size;
+}
+
+std::string TraceFile::stop_reason() const {
+    return trib_trace_stop_reason(reader_);
+}
+
+uint64_t TraceFile::files_missing() const {
+    return trib_trace_files_missing(reader_);
 }
 
 bool TraceFile::was_truncated() const {

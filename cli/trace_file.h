@@ -30,6 +30,8 @@ class TraceFile {
     uint64_t position_bytes() const;
     uint64_t size_bytes() const;
     bool was_truncated() const;
+    std::string stop_reason() const;    // once it has been read; empty: recording did not stop by itself
+    uint64_t files_missing() const; // of its recording, before what is read
 
   private:
     PlainPath plain_; // of a compressed trace

@@ -148,6 +148,38 @@ TEST_CASE("inspect refuses damaged traces and forgives a cut on request") {
     check_refusal(trib({"inspect", folder.file("absent")}), 1);
 }
 
+TEST_CASE("inspect reads a recording of several files as one, and says why it stopped and what is gone") {
+    Folder folder;
+    trib_trace_limits limits = TRIB_TRACE_LIMITS_DEFAULT;
+    limits.max_bytes = TRIB_TRACE_MAX_BYTES_MIN;
+    limits.floor_bytes = 0;
+    trib_trace_writer *writer = nullptr;
+    REQUIRE(trib_trace_writer_open_within(&writer, folder.file("t").c_str(), &limits, nullptr) == 0);
+    FileEvents source(5, small_database());
+    uint64_t events = 0;
+    for (; !fs::exists(folder.file("t.2")) && events < 3000000; events++) {
+        const trib_event event = source.next();
+        REQUIRE(trib_trace_write(writer, &event) == 0);
+    }
+    std::ofstream(folder.file("t.3")) << "somebody's, in the way of the next rotation";
+    int rc = 0;
+    for (; rc == 0 && events < 3000000; events += rc == 0) {
+        const trib_event event = source.next();
+        rc = trib_trace_write(writer, &event);
+    }
+    REQUIRE(rc == -EEXIST);
+    REQUIRE(trib_trace_writer_close(writer) == -EEXIST);
+    const Json whole = trib({"inspect", folder.file("t"), "--json"}).json()["trace"];
+    CHECK(whole["events"] == events);
+    CHECK(whole["stopped"].get<std::string>().find("new file") != std::string::npos);
+    CHECK_FALSE(whole.contains("files_missing"));
+    fs::remove(folder.file("t.2"));
+    const Outcome rest = trib({"inspect", folder.file("t"), "--json"});
+    CHECK(rest.json()["trace"]["files_missing"] == 1);
+    CHECK(rest.json()["trace"]["events"] < events);
+    CHECK(rest.err.find("are gone") != std::string::npos);
+}
+
 TEST_CASE("inspect tells what a state file holds, and leaves it alone") {
     Folder folder;
     const std::string path = folder.file("state");

@@ -413,7 +413,7 @@ TEST_CASE("a page counts as written again only if its partly filled self was sti
 }
 
 TEST_CASE("a range sync gives no window back") {
-    Volume v(100, 8);
+    Volume v(100, 8, TRIB_ALLOCATE_FIRST_FIT);
     v.write(1, 0, PAGE);
     v.sync(1, TRIB_CAUSE_RANGE_SYNC, 0, PAGE);
     v.write(2, 0, PAGE);

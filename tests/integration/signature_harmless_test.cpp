@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a capture must not do to its host: system calls, locks of the loader, files, time, stack. Each case is a host
-// that the former way of capturing killed, hung, slowed or gave another signature.
+// What a capture must not do to its host: system calls, locks of the loader, files, time, stack. The capture of f8f2725
+// fails nine of these. It passes four, which guard what is new: a constructor that waits, little address space, more
+// threads than records, and what the objects import.
 #include <link.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -86,7 +87,7 @@ extern "C" __attribute__((visibility("default"))) void signature_plugin_loading(
 }
 
 namespace {
-// In a child, which ends if it hangs; ThreadSanitizer's do at their first thread.
+// In a child, which ends if it hangs. Under ThreadSanitizer such children hang, why is not known; in process they do not.
 template <typename Body> bool apart(Body body) {
 #ifdef __SANITIZE_THREAD__
     return body();
@@ -319,7 +320,7 @@ TEST_CASE("more threads than there are records get the same signatures, and reco
 
 TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their parent's captures alone") {
 #ifdef __SANITIZE_THREAD__
-    return; // its runtime does not know of raw clones, and hangs in them
+    return; // fails there within its alarm; why is not known
 #endif
     const uint64_t expected = along("abc");
     std::atomic<bool> stop{false};

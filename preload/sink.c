@@ -11,6 +11,8 @@
 
 #include <tributary/client.h>
 
+#include "quiet.h"
+
 enum mode { UNREAD, OFF, ON };
 
 static _Atomic(int) mode;
@@ -105,23 +107,28 @@ int trib_sink_start_with(const char *options, struct trib_error *error) {
 
 /* ---- use ---- */
 
+/* Where the program has locked itself in, joining would be a system call of ours. */
+static bool may_use(void) {
+    return trib_may_ask() || trib_client_is_joined(client);
+}
+
 void trib_sink_submit(const struct trib_event *event) {
-    if (trib_sink_wanted())
+    if (trib_sink_wanted() && may_use())
         (void)trib_client_submit(client, event);
 }
 
 void trib_sink_name(uint64_t file, const char *path) {
-    if (trib_sink_wanted())
+    if (trib_sink_wanted() && may_use())
         trib_client_name_file(client, file, path);
 }
 
 void trib_sink_name_signature(uint64_t signature) {
-    if (trib_sink_wanted())
+    if (trib_sink_wanted() && may_use())
         trib_client_name_signature(client, signature);
 }
 
 void trib_sink_join(void) {
-    if (trib_sink_wanted())
+    if (trib_sink_wanted() && may_use())
         (void)trib_client_join(client);
 }
 

@@ -310,6 +310,12 @@ bool trib_client_wanted(const struct trib_client *client) {
     return !at || !atomic_load_explicit(&at->table->paused, memory_order_relaxed);
 }
 
+bool trib_client_is_joined(const struct trib_client *client) {
+    const struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
+
+    return at && !is_silent(at, trib_now_ns());
+}
+
 static struct trib_attachment *joined(struct trib_client *client) {
     struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
 

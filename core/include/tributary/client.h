@@ -41,6 +41,9 @@ TRIB_EXPORT void trib_client_close(struct trib_client *client);
 /* False while the daemon has paused: nothing need be submitted. */
 TRIB_EXPORT bool trib_client_wanted(const struct trib_client *client);
 
+/* Whether it has a ring whose daemon lives: what is submitted now makes no system call. */
+TRIB_EXPORT bool trib_client_is_joined(const struct trib_client *client);
+
 /* Joins now if it has not yet. 0; -ENOENT, -ECONNREFUSED, -EACCES (not on the daemon's list), -ETIMEDOUT, -EUSERS,
  * -EPROTO (another version), -ENOMEM, -EAGAIN (tried a moment ago), -EBUSY (a task of another process in this memory). */
 TRIB_EXPORT int trib_client_join(struct trib_client *client);

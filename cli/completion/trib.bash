@@ -55,7 +55,7 @@ _trib() {
 
     case $command in
     '')
-        COMPREPLY=($(compgen -W "record run replay compare reproduce inspect drive policies workloads options version --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "record run daemon status replay compare reproduce inspect drive policies workloads options version --help" -- "$cur"))
         ;;
     record)
         COMPREPLY=($(compgen -W "--trace --set --users --no-wait --json --preload --session --help --" -- "$cur"))
@@ -63,6 +63,15 @@ _trib() {
     run)
         COMPREPLY=($(compgen -W "--policy --policy-pack --drive --gc --trace --set --users --no-wait --json --preload --session
             --help --" -- "$cur"))
+        ;;
+    daemon)
+        case $subcommand in
+        stop | pause | resume) COMPREPLY=($(compgen -W "--help" -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W "stop pause resume --policy --drive --gc --state --trace --allow --set --address --help" -- "$cur")) ;;
+        esac
+        ;;
+    status)
+        COMPREPLY=($(compgen -W "--json --openmetrics --help" -- "$cur"))
         ;;
     replay)
         COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --set --truncated-ok --dump --json

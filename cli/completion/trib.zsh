@@ -42,6 +42,8 @@ _trib() {
     commands=(
         'record:run a command and record what its processes write'
         'run:run a command under a policy and its drive'
+        'daemon:own policy, drive, state and trace for the processes that join'
+        'status:what a running daemon has seen, placed and lost'
         'replay:replay a trace under one policy'
         'compare:replay a trace under many policies, one table'
         'reproduce:run experiments of the papers and judge their shapes'
@@ -93,6 +95,14 @@ _trib() {
             '--matrix[every policy on every workload]' '*--workloads[experiments or folders]:path:_files' \
             '--victim[which superblock is collected]:victim:_trib_victims' \
             '--quick[a glance, not a result]'
+        ;;
+    daemon)
+        _arguments '--policy[who decides]:policy:' '--drive[who takes the writes]:drive:' '--gc[survivors]:gc:' \
+            '--state[keep what is learned]:file:_files' '--trace[record, too]:file:_files' '--allow[who may join]:users:' \
+            '--set[more options]:options:' '--address[the socket]:file:_files' '--help[help]' '*: :(stop pause resume)'
+        ;;
+    status)
+        _arguments '--json[as JSON]::file:_files' '--openmetrics[for a collector]' '--help[help]'
         ;;
     reproduce)
         _arguments '1:experiment:_trib_experiments' '--jobs[runs side by side]:number' '--json=-[JSON]::file:_files'

@@ -33,11 +33,11 @@ const char *const kItems =
     "b2 4e 04 8040 02 04 02"                                               // death: block 2, 1 block, thread, stream, a trim
     "84 08 10"                                                             // sync of the whole file: fsync
     "f5 20 c801 64 02"                                                     // read: at 100, 50 bytes, 2 ns earlier
-    "ab 04 00 01" U64("0b") "02 00"                                        // relocate: new file in slot 1, 1 byte, undecided
+    "ad 04 00 01" U64("0b") "02 00"                                        // read: new file in slot 1, 1 byte, undecided
     "09 01";                                                               // write: file of slot 0 again, its next block
 
 // Each block: magic, bytes, sequence, items, type, flags, 0, checksum of the payload, checksum of what stands before.
-const char *const kItemsHeader = "54424c4b 98000000" U64("00") "0d000000 01 01 0000 ccc8c3ccde691d12 77396570d839b39b";
+const char *const kItemsHeader = "54424c4b 98000000" U64("00") "0d000000 01 01 0000 3794bb9aec07f318 990d2b8834ea7104";
 const char *const kEnd = "54424c4b 20000000" U64("0d") "00000000 02 00 0000 dc3a72fba69f1135 856b8fef439ca24e"
                          U64("0d") U64("07") "0030000000000000" U64("01");
 
@@ -90,7 +90,7 @@ std::vector<trib_event> golden_events() {
     add(2, 9, 8192, 4096, 508192, 12, 2);
     add(4, 9, 0, UINT64_MAX, 508192, 12, 16);
     add(5, 9, 100, 50, 508192, 10, 0);
-    add(3, 11, 0, 1, 508192, 10, 0);
+    add(5, 11, 0, 1, 508192, 10, 0);
     events.back().stream = UINT16_MAX;
     add(1, 9, 16384, 4096, 508192, 10, 0);
     return events;

@@ -14,7 +14,7 @@ using namespace trib_test;
 namespace {
 
 const std::vector<std::vector<std::string>> COMMANDS = {
-    {"record"},   {"run"},     {"replay"},   {"compare"}, {"reproduce"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
+    {"record"},   {"run"},     {"daemon"},   {"status"},     {"replay"},   {"compare"}, {"reproduce"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
     {"policies"}, {"workloads"}, {"options"}, {"version"}};
 
 std::string source_file(const std::string &name) {

@@ -130,14 +130,11 @@ TEST_CASE("pages of a mapped file whose descriptor is closed are told of as well
     CHECK(story.of("locked") == Lines{"sync 0+end close", "write 0+65536", "write 0+65536"}); // its pages cannot be asked about
 }
 
-TEST_CASE("children are told of in a session, and a lone pipeline keeps to its process") {
-    const Story together("fork", true);
+TEST_CASE("children are recorded, in a session and by a daemon of the program's own") {
+    const Story together("fork", GENERATE(true, false));
     CHECK(together.said.writes("parent") == Lines{"write 0+10", "write 10+30", "write 100+5"});
     CHECK(together.of("child") == Lines{"write 0+20"});
     CHECK(together.of("clone") == Lines{"write 0+40"});
-    const Story alone("fork", false);
-    CHECK(alone.said.writes("parent") == Lines{"write 0+10", "write 100+5"});
-    CHECK(alone.of("child").empty());
 
     const Story execs("exec", true);
     CHECK(execs.said.writes("before") == Lines{"write 0+10", "write 10+10"});

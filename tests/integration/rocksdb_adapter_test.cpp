@@ -239,7 +239,7 @@ TEST_CASE("a recorder that fails never fails a write") {
     CHECK(dump(folder / "unwritable", "") == expected);
 
     // A ring of the smallest size loses events, counts them, and loses no data.
-    keeps_going("narrow", "ring=1024,trace=" + (folder / "narrow.trace") +
+    keeps_going("narrow", "process-ring=1024,trace=" + (folder / "narrow.trace") +
                               ",stats=" + (folder / "narrow.json"));
     CHECK(dump(folder / "narrow", "") == expected);
     const Json stats = Json::parse(read_file(folder / "narrow.json"));

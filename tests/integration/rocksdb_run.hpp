@@ -3,6 +3,7 @@
 #pragma once
 #include "support/catch.hpp"
 #include "support/process.hpp"
+#include "support/trace_end.hpp"
 
 #include <filesystem>
 #include <map>
@@ -44,6 +45,7 @@ inline Recording read_trace(const std::string &path) {
     trib_trace_reader *reader = nullptr;
     trib_trace_read_options options = {};
     trib_error error = {};
+    trib_test::wait_for_end_of(path);
     const int opened = trib_trace_reader_open(&reader, path.c_str(), &options, &error);
     INFO(error.text);
     REQUIRE(opened == 0);

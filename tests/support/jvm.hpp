@@ -13,6 +13,7 @@
 
 #include <sys/vfs.h>
 
+#include "support/trace_end.hpp"
 #include "support/catch.hpp"
 #include "support/folder.hpp"
 #include "support/process.hpp"
@@ -109,6 +110,7 @@ struct JavaTrace {
         trib_trace_item item{};
         trib_error error{};
         std::map<uint64_t, std::string> names;
+        wait_for_end_of(path);
         REQUIRE(trib_trace_reader_open(&reader, path.c_str(), nullptr, &error) == 0);
         int rc = 0;
         while ((rc = trib_trace_next(reader, &item, &error)) == 1) {

@@ -2,10 +2,8 @@
 // Programs under the shim, and what it said of them, by file name.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <sys/stat.h>
@@ -13,6 +11,7 @@
 
 #include "support/folder.hpp"
 #include "support/process.hpp"
+#include "support/trace_end.hpp"
 #include "support/trace_file.hpp"
 #include <tributary/pipeline.h>
 
@@ -93,23 +92,6 @@ inline Outcome run_without(const std::vector<std::string> &command) {
     Environment environment = preload_environment();
     environment["LD_PRELOAD"] = PRELOAD_SANITIZER;
     return run(command, environment);
-}
-
-// A private daemon ends its trace a moment after the last process of the command.
-inline void wait_for_end_of(const std::string &trace) {
-    for (int i = 0; i < 1000; i++) {
-        trib_trace_reader *reader = nullptr;
-        static trib_trace_item item;
-        trib_error error{};
-        int code = trib_trace_reader_open(&reader, trace.c_str(), nullptr, &error);
-        while (code == 0 && (code = trib_trace_next(reader, &item, &error)) == 1)
-            code = 0;
-        if (reader)
-            trib_trace_reader_close(reader);
-        if (code == 0)
-            return;
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
 }
 
 // As a server is run: a daemon of its own.

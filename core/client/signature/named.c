@@ -2,7 +2,6 @@
 #include "named.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -29,11 +28,31 @@ const char *trib_named_text(const struct trib_module *module) {
     return is_named ? module->path + sizeof PREFIX - 1 : NULL;
 }
 
+static void add(char *text, size_t capacity, size_t *used, char c) {
+    if (*used + 1 < capacity)
+        text[*used] = c;
+    (*used)++;
+}
+
+static void add_text(char *text, size_t capacity, size_t *used, const char *more) {
+    for (; *more; more++)
+        add(text, capacity, used, *more);
+}
+
 size_t trib_signature_frame_text(const struct trib_module *module, uint64_t offset_bytes, char *text, size_t capacity) {
     const char *named = trib_named_text(module), *slash = strrchr(module->path, '/');
+    size_t used = 0;
 
-    if (named)
-        return (size_t)snprintf(text, capacity, "%s", named);
-    return (size_t)snprintf(text, capacity, "%s+0x%llx", slash ? slash + 1 : module->path,
-                            (unsigned long long)offset_bytes);
+    add_text(text, capacity, &used, named ? named : slash ? slash + 1 : module->path);
+    if (!named) {
+        int digit = 15;
+        add_text(text, capacity, &used, "+0x");
+        while (digit > 0 && !(offset_bytes >> (digit * 4) & 15))
+            digit--;
+        for (; digit >= 0; digit--)
+            add(text, capacity, &used, "0123456789abcdef"[offset_bytes >> (digit * 4) & 15]);
+    }
+    if (capacity)
+        text[used < capacity ? used : capacity - 1] = '\0';
+    return used;
 }

@@ -43,6 +43,7 @@ struct connection {
     int fd; /* -1: free */
     uint64_t since_ns;
     struct ucred peer;
+    bool is_allowed;
     struct trib_source *joined; /* what it was given, until it says that it cannot use it */
     uint32_t generation;
 };
@@ -372,6 +373,8 @@ static void serve(struct trib_listener *listener, struct connection *connection)
     bool keeps_process = false;
     if (length <= 0) {
         end_connection(listener, connection);
+    } else if (!connection->is_allowed) { /* only now: an answer before the question would be lost with the socket */
+        refuse(listener, connection, -EACCES);
     } else if (!is_whole(&request, length) || request.version != TRIB_WIRE_VERSION) {
         refuse(listener, connection, -EPROTO);
     } else if (request.kind == TRIB_REQUEST_JOIN) {
@@ -407,9 +410,8 @@ static void welcome(struct trib_listener *listener) {
     }
     struct connection *connection = &listener->connections[index];
     *connection = (struct connection){.fd = fd, .since_ns = trib_now_ns(), .peer = peer};
+    connection->is_allowed = trib_access_allows(&listener->recorder->config.access, peer.uid, peer.gid);
     listener->connection_count++;
-    if (!trib_access_allows(&listener->recorder->config.access, peer.uid, peer.gid))
-        refuse(listener, connection, -EACCES);
 }
 
 static void end_idle_connections(struct trib_listener *listener) {

@@ -256,7 +256,8 @@ static struct timespec time_of(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
 }
 
-/* Of everything submitted before, unless somebody asked a moment ago: questions must not hold up those who join. */
+/* Of everything submitted before; as text, unless somebody asked a moment ago: collectors must not hold up those who
+ * join. */
 static long answer_status(void *arg, uint32_t format, char *text, size_t capacity) {
     struct trib_live *live = arg;
     uint64_t now_ns = trib_now_ns();
@@ -265,7 +266,7 @@ static long answer_status(void *arg, uint32_t format, char *text, size_t capacit
     int rc = 0;
 
     pthread_mutex_lock(&live->snapshot_mutex);
-    bool is_stale = now_ns - live->snapshot_ns > SNAPSHOT_NS;
+    bool is_stale = format == TRIB_STATUS_RECORD || now_ns - live->snapshot_ns > SNAPSHOT_NS;
     atomic_store(&live->snapshot_wanted, is_stale);
     while (is_stale && live->complete_ns < now_ns && rc == 0)
         rc = pthread_cond_timedwait(&live->snapshot_taken, &live->snapshot_mutex, &limit);

@@ -7,6 +7,7 @@
 #include <tributary/page.h>
 
 #include "support/process.hpp"
+#include "support/trace_end.hpp"
 #include "support/trace_file.hpp"
 
 namespace {
@@ -16,6 +17,7 @@ using namespace trib_test;
 constexpr unsigned kPages = 16;
 
 std::vector<trib_event> page_writes(const std::string &trace) {
+    wait_for_end_of(trace);
     TraceContents contents = read_trace(trace);
     REQUIRE(contents.end_result == 0);
     std::vector<trib_event> writes;

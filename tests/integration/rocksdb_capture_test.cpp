@@ -9,7 +9,7 @@ using namespace rocksdb_run;
 TEST_CASE("captures in a live db_bench are what libunwind sees") {
     Folder folder;
     Environment environment = preloaded;
-    environment["LD_PRELOAD"] = TRIB_CAPTURE_VERIFIER " " + preloaded.at("LD_PRELOAD");
+    environment["LD_PRELOAD"] = TRIB_CAPTURE_VERIFIER " " TRIB_CAPTURE_SHIM;
     // signature=write: also table files, so flush and compaction are captured as they write.
     const Outcome outcome =
         run({TRIB_DB_BENCH, "--db=" + (folder / "db"),

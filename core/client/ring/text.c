@@ -7,7 +7,9 @@
 #define RING_MASK (TRIB_TEXT_RING_BYTES - 1)
 
 uint64_t trib_text_module_key(const struct trib_module *module) {
-    uint64_t key = trib_hash_mix(module->build_id_hash, trib_hash(module->path, strnlen(module->path, 255)));
+    /* A seed first: of a name that is all there is, both hashes are the same, and would cancel each other. */
+    uint64_t seeded = trib_hash_mix(0x6d6f64756c65ull, module->build_id_hash);
+    uint64_t key = trib_hash_mix(seeded, trib_hash(module->path, strnlen(module->path, 255)));
 
     return key ? key : 1;
 }

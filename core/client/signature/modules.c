@@ -47,9 +47,13 @@ static uint64_t nonzero(uint64_t key) {
     return key ? key : 1;
 }
 
+#define MODULE_SEED 0x6d6f64756c65ull
+
 /* Everybody looks from the start and takes the first free place, so equal modules meet. */
 int trib_modules_name(const struct trib_module *module, uint32_t *index) {
-    uint64_t key = nonzero(trib_hash_mix(module->build_id_hash, trib_hash(module->path, strlen(module->path))));
+    /* A seed first: of a name that is all there is, both hashes are the same, and would cancel each other. */
+    uint64_t seeded = trib_hash_mix(MODULE_SEED, module->build_id_hash);
+    uint64_t key = nonzero(trib_hash_mix(seeded, trib_hash(module->path, strlen(module->path))));
 
     for (uint32_t i = 0; i < TRIB_MODULES_KNOWN_MAX; i++) {
         uint64_t present = LOAD(known[i].key);

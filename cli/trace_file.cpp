@@ -3,11 +3,37 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "failure.h"
 
 namespace cli {
+
+namespace {
+
+constexpr int WAITS_MAX = 100; // of 100 ms
+constexpr int WAITS_BEFORE_WORD = 20;
+
+// A daemon that a program had for itself ends its trace a moment after that program.
+void wait_for_recorder(const std::string &path) {
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const timespec pause = {0, 100000000};
+    for (int waits = 0; fd >= 0 && waits < WAITS_MAX; waits++) {
+        if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            break;
+        if (waits == WAITS_BEFORE_WORD)
+            fmt::print(stderr, "trib: {} is still being recorded; waiting\n", path);
+        nanosleep(&pause, nullptr);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+} // namespace
 
 TraceFile::TraceFile(const std::string &path, bool truncated_ok)
     : plain_(path), truncated_ok_(truncated_ok) {
@@ -18,6 +44,8 @@ TraceFile::TraceFile(const std::string &path, bool truncated_ok)
     trib_trace_read_options options = {};
     options.allow_truncated = truncated_ok;
     trib_error error = {};
+    if (!truncated_ok)
+        wait_for_recorder(plain_.path());
     int rc = trib_trace_reader_open(&reader_, plain_.path().c_str(), &options, &error);
     if (rc == -ENOENT)
         throw Failure(EXIT_RUNTIME, "no trace at '" + path + "'; check the path");

@@ -53,6 +53,6 @@ foreach(source IN LISTS test_sources)
   target_link_libraries(${name} PRIVATE trib_core hazard_runner)
   target_compile_options(${name} PRIVATE -O1)
   add_dependencies(${name} ${hazard_targets} trib tributary-preload)
-  catch_discover_tests(${name} PROPERTIES LABELS "hazard\\;slow" TIMEOUT 300 SKIP_REGULAR_EXPRESSION "SKIPPED: "
+  catch_discover_tests(${name} PROPERTIES LABELS hazard TIMEOUT 300 SKIP_REGULAR_EXPRESSION "SKIPPED: "
                        DISCOVERY_MODE PRE_TEST)
 endforeach()

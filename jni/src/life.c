@@ -189,7 +189,7 @@ int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *op
 }
 
 __attribute__((constructor)) static void load(void) {
-    const char *text = getenv("TRIBUTARY_JVM");
+    const char *text = secure_getenv("TRIBUTARY_JVM");
     struct trib_error error;
 
     is_preloaded = trib_loaded_early();

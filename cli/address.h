@@ -6,8 +6,9 @@
 
 namespace cli {
 
-// A name (letters, digits, - _ .) to a path: /run/tributary/NAME.sock for root, else in $XDG_RUNTIME_DIR/tributary, else in
-// /tmp/tributary-UID. A path stays as it is. make: the folder, with mode 0755 for root and 0700 for others. Throws Failure.
+// A name (letters, digits, - _ .) to a path: /run/tributary/NAME.sock for root, else in $XDG_RUNTIME_DIR/tributary,
+// else in /tmp/tributary-UID. A path stays as it is. make: the folder, with mode 0755 for root and 0700 for others.
+// Throws Failure.
 std::string daemon_address(const std::string &name, bool make);
 
 // One that nobody can guess, for the processes of one command.

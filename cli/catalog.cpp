@@ -75,8 +75,7 @@ class OpenDrive {
     }
 
   private:
-    static constexpr uint32_t STREAMS_OFFERED =
-        63; // what a pipeline may ask for at most: shows what the drive has
+    static constexpr uint32_t STREAMS_OFFERED = 63; // what a pipeline may ask for at most: shows what the drive has
     const trib_drive &drive_;
     void *self_ = nullptr;
 };
@@ -102,17 +101,16 @@ Json json_description(const trib_drive &drive, const trib_drive_description &d) 
 void print_description(const trib_drive &drive, const trib_drive_description &d) {
     fmt::print("{}", wrapped("name              ", d.name));
     fmt::print("{}", wrapped("summary           ", drive.summary));
-    fmt::print("exported          {} ({} bytes)\n",
-               size_text(static_cast<double>(d.capacity_bytes)), grouped(d.capacity_bytes));
-    fmt::print("physical          {}, {:.1f} % over-provisioned\n",
-               size_text(static_cast<double>(d.physical_bytes)), d.over_provisioning_percent);
+    fmt::print("exported          {} ({} bytes)\n", size_text(static_cast<double>(d.capacity_bytes)),
+               grouped(d.capacity_bytes));
+    fmt::print("physical          {}, {:.1f} % over-provisioned\n", size_text(static_cast<double>(d.physical_bytes)),
+               d.over_provisioning_percent);
     fmt::print("reclaim units     {} of {}\n", grouped(d.reclaim_units),
                size_text(static_cast<double>(d.reclaim_unit_bytes)));
     fmt::print("streams           {} besides S0\n", d.streams);
     if (*d.gc)
         fmt::print("collection        gc={}, victim={}\n", d.gc, d.victim);
-    fmt::print("{}", wrapped("placement         ",
-                             fmt::format("{}: {}", trib_placement_name(d.level), d.evidence)));
+    fmt::print("{}", wrapped("placement         ", fmt::format("{}: {}", trib_placement_name(d.level), d.evidence)));
     fmt::print("\noptions\n{}", options_text(drive.options));
 }
 
@@ -145,15 +143,13 @@ void list_policies(Form form) {
                             {"options", options_json(p.options)}});
         } else {
             fmt::print("{}", wrapped(fmt::format("{:<18} ", p.name), p.summary));
-            fmt::print("{}", wrapped(std::string(19, ' '),
-                                     "needs " + needs_text(trib_policy_needs(&p, nullptr)) +
-                                         (p.gc ? "; own gc " + std::string(p.gc) : "")));
+            fmt::print("{}", wrapped(std::string(19, ' '), "needs " + needs_text(trib_policy_needs(&p, nullptr)) +
+                                                               (p.gc ? "; own gc " + std::string(p.gc) : "")));
             fmt::print("{}\n", options_text(p.options));
         }
     }
     if (form == Form::json)
-        write_json({{"version", COMPARE_JSON_VERSION}, {"command", "policies"}, {"policies", list}},
-                   "");
+        write_json({{"version", COMPARE_JSON_VERSION}, {"command", "policies"}, {"policies", list}}, "");
 }
 
 // The values of a drive's option `preset`, or none.
@@ -171,8 +167,7 @@ void list_drives(Form form) {
         if (form == Form::names) {
             fmt::print("{}\n", (*drive)->name);
         } else if (form == Form::json) {
-            list.push_back(
-                {{"name", (*drive)->name}, {"summary", (*drive)->summary}, {"presets", presets}});
+            list.push_back({{"name", (*drive)->name}, {"summary", (*drive)->summary}, {"presets", presets}});
         } else {
             fmt::print("{}", wrapped(fmt::format("{:<18} ", (*drive)->name), (*drive)->summary));
             std::string names;
@@ -208,8 +203,7 @@ void list_workloads(Form form) {
         if (form == Form::names)
             fmt::print("{}\n", w.name);
         else if (form == Form::json)
-            list.push_back(
-                {{"name", w.name}, {"summary", w.summary}, {"options", options_json(w.options)}});
+            list.push_back({{"name", w.name}, {"summary", w.summary}, {"options", options_json(w.options)}});
         else
             fmt::print("{}", wrapped(fmt::format("{:<18} ", w.name), w.summary));
     }
@@ -222,24 +216,19 @@ void list_workloads(Form form) {
             fmt::print("{}", wrapped(fmt::format("{:<18} ", (*format)->name), (*format)->summary));
     }
     if (form == Form::json)
-        write_json({{"version", COMPARE_JSON_VERSION},
-                    {"command", "workloads"},
-                    {"workloads", list},
-                    {"formats", formats}},
-                   "");
+        write_json(
+            {{"version", COMPARE_JSON_VERSION}, {"command", "workloads"}, {"workloads", list}, {"formats", formats}},
+            "");
 }
 
 void list_options(Form form) {
     Json json = {{"version", COMPARE_JSON_VERSION}, {"command", "options"}};
-    auto section = [&](const std::string &group, const std::string &name,
-                       const trib_option_spec *specs) {
+    auto section = [&](const std::string &group, const std::string &name, const trib_option_spec *specs) {
         std::string title = name.empty() ? group : group + " " + name;
         if (form == Form::json)
             (name.empty() ? json[group] : json[group][name]) = options_json(specs);
         else if (!specs || !specs->key)
-            fmt::print(form == Form::markdown ? "### {}\n\nNo options of its own.\n\n"
-                                              : "{}: none\n\n",
-                       title);
+            fmt::print(form == Form::markdown ? "### {}\n\nNo options of its own.\n\n" : "{}: none\n\n", title);
         else if (form == Form::markdown)
             fmt::print("### {}\n\n{}\n", title, options_markdown(specs));
         else
@@ -295,9 +284,8 @@ void print_version(bool json) {
                    "");
         return;
     }
-    fmt::print("trib {}\ncompiler    {}\nbuild type  {}{}\nassertions  {}\ntrace       format {}\n",
-               trib_version(), TRIB_COMPILER, TRIB_BUILD_TYPE,
-               optimised ? "" : " (not optimised: timings mean nothing)", assertions,
+    fmt::print("trib {}\ncompiler    {}\nbuild type  {}{}\nassertions  {}\ntrace       format {}\n", trib_version(),
+               TRIB_COMPILER, TRIB_BUILD_TYPE, optimised ? "" : " (not optimised: timings mean nothing)", assertions,
                TRIB_TRACE_VERSION);
 }
 

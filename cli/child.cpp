@@ -64,8 +64,7 @@ Child::~Child() {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-int Child::start(const std::vector<std::string> &command,
-                 const std::vector<std::string> &environment) {
+int Child::start(const std::vector<std::string> &command, const std::vector<std::string> &environment) {
     std::vector<char *> arguments;
     for (const std::string &argument : command)
         arguments.push_back(const_cast<char *>(argument.c_str()));
@@ -79,8 +78,8 @@ int Child::start(const std::vector<std::string> &command,
         sigaddset(&standard, SIGXFSZ);
     posix_spawnattr_setsigdefault(&attributes, &standard);
     posix_spawnattr_setsigmask(&attributes, &before_);
-    int rc = posix_spawnp(&pid_, arguments[0], nullptr, &attributes, arguments.data(),
-                          environment_with(environment).data());
+    int rc =
+        posix_spawnp(&pid_, arguments[0], nullptr, &attributes, arguments.data(), environment_with(environment).data());
     posix_spawnattr_destroy(&attributes);
     return rc;
 }

@@ -34,8 +34,7 @@ double median_milliseconds(Method method, const std::vector<double> &values) {
         samples.push_back(seconds * 1000);
         spent += seconds;
     }
-    std::nth_element(samples.begin(), samples.begin() + static_cast<long>(samples.size() / 2),
-                     samples.end());
+    std::nth_element(samples.begin(), samples.begin() + static_cast<long>(samples.size() / 2), samples.end());
     return samples[samples.size() / 2];
 }
 
@@ -45,19 +44,16 @@ std::vector<ClusterCost> cluster_costs() {
     const struct {
         const char *name;
         Method method;
-    } methods[] = {{"exact", trib_cluster_exact},
-                   {"lloyd", trib_cluster_lloyd},
-                   {"agglomerate", trib_cluster_agglomerate}};
+    } methods[] = {
+        {"exact", trib_cluster_exact}, {"lloyd", trib_cluster_lloyd}, {"agglomerate", trib_cluster_agglomerate}};
     std::vector<ClusterCost> costs;
     for (const auto &method : methods)
         for (uint32_t count : CLUSTER_COUNTS) {
             std::mt19937_64 random(count);
             std::vector<double> values(count);
             for (double &value : values)
-                value =
-                    4096 * std::pow(10, DECADES * static_cast<double>(random() >> 11) * 0x1p-53);
-            costs.push_back(
-                {method.name, count, CLUSTERS, median_milliseconds(method.method, values)});
+                value = 4096 * std::pow(10, DECADES * static_cast<double>(random() >> 11) * 0x1p-53);
+            costs.push_back({method.name, count, CLUSTERS, median_milliseconds(method.method, values)});
         }
     return costs;
 }

@@ -37,12 +37,11 @@ std::string parse_internal(const std::string &value) {
         return "";
     if (value == "twin" || value == "substream" || value == "chain")
         return value;
-    throw Failure(EXIT_USAGE,
-                  "internal=" + value + ": valid are auto, off, twin, substream and chain");
+    throw Failure(EXIT_USAGE, "internal=" + value + ": valid are auto, off, twin, substream and chain");
 }
 
-Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
-               const OptionText &drive, const Survey &survey) {
+Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows, const OptionText &drive,
+               const Survey &survey) {
     Plan plan;
     for (const RowSpec &row : rows) {
         std::string lack = missing(row.options, survey);
@@ -65,9 +64,8 @@ Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
             run.options = text.text();
             run.host_bytes = survey.host_bytes;
             run.peak_live_bytes = survey.peak_live_bytes;
-            auto same = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const RunPlan &other) {
-                return other.options == run.options;
-            });
+            auto same = std::find_if(plan.runs.begin(), plan.runs.end(),
+                                     [&](const RunPlan &other) { return other.options == run.options; });
             plan.cells.push_back({row, static_cast<size_t>(same - plan.runs.begin()), gc});
             if (same == plan.runs.end())
                 plan.runs.push_back(std::move(run));
@@ -78,8 +76,7 @@ Plan make_plan(const CompareOptions &options, const std::vector<RowSpec> &rows,
 // Steady WAF of the row without placement under the same gc; 0 when there is none.
 double waf_of_none(const Plan &plan, const std::vector<RunResult> &results, const std::string &gc) {
     for (const Cell &cell : plan.cells)
-        if (cell.gc == gc && plan.rows[cell.row].policy == TRIB_POLICY_BASELINE &&
-            plan.rows[cell.row].internal.empty())
+        if (cell.gc == gc && plan.rows[cell.row].policy == TRIB_POLICY_BASELINE && plan.rows[cell.row].internal.empty())
             return results[cell.run].waf_steady;
     return 0;
 }
@@ -125,13 +122,10 @@ std::string table_text(const Plan &plan, const std::vector<RunResult> &results) 
         if (i > 0 && plan.cells[i - 1].gc != cell.gc)
             table.rule();
         double excess = excess_ratio(run.waf_steady, waf_of_none(plan, results, cell.gc));
-        table.add({row.title, row.internal.empty() ? "" : "yes", row.salt ? "yes" : "", cell.gc,
-                   fixed(run.waf, 3), run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "-",
-                   excess >= 0 ? fixed(excess, 2) : "-",
-                   si(static_cast<double>(run.drive.gc_pages)),
-                   si(static_cast<double>(run.drive.erases)),
-                   run.iops > 0 ? fixed(run.iops / 1000, 1) : "-",
-                   std::to_string(run.streams.size()), best ? "*" : ""},
+        table.add({row.title, row.internal.empty() ? "" : "yes", row.salt ? "yes" : "", cell.gc, fixed(run.waf, 3),
+                   run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "-", excess >= 0 ? fixed(excess, 2) : "-",
+                   si(static_cast<double>(run.drive.gc_pages)), si(static_cast<double>(run.drive.erases)),
+                   run.iops > 0 ? fixed(run.iops / 1000, 1) : "-", std::to_string(run.streams.size()), best ? "*" : ""},
                   best);
     }
     return table.text(colours);
@@ -140,9 +134,7 @@ std::string table_text(const Plan &plan, const std::vector<RunResult> &results) 
 std::vector<std::string> need_notes(const Plan &plan, const Survey &survey) {
     std::vector<std::string> notes;
     auto share = [&](uint64_t bytes) {
-        return survey.host_bytes
-                   ? 100.0 * static_cast<double>(bytes) / static_cast<double>(survey.host_bytes)
-                   : 0;
+        return survey.host_bytes ? 100.0 * static_cast<double>(bytes) / static_cast<double>(survey.host_bytes) : 0;
     };
     const struct {
         uint32_t need;
@@ -157,16 +149,15 @@ std::vector<std::string> need_notes(const Plan &plan, const Survey &survey) {
             if ((needs_of(row.options) & check.need) && names.find(row.policy) == std::string::npos)
                 names += (names.empty() ? "" : ", ") + row.policy;
         if (!names.empty() && share(check.bytes) < 50)
-            notes.push_back(fmt::format("only {:.0f} % of the bytes carry {}, which {} relies on",
-                                        share(check.bytes), check.what, names));
+            notes.push_back(fmt::format("only {:.0f} % of the bytes carry {}, which {} relies on", share(check.bytes),
+                                        check.what, names));
     }
     return notes;
 }
 
-std::vector<std::string> all_notes(const Plan &plan, const std::vector<RunResult> &results,
-                                   const Regime &regime, const Survey &survey) {
-    std::vector<std::string> notes =
-        regime_warnings(regime, waf_of_none(plan, results, plan.cells.front().gc));
+std::vector<std::string> all_notes(const Plan &plan, const std::vector<RunResult> &results, const Regime &regime,
+                                   const Survey &survey) {
+    std::vector<std::string> notes = regime_warnings(regime, waf_of_none(plan, results, plan.cells.front().gc));
     for (std::string &note : need_notes(plan, survey))
         notes.push_back(std::move(note));
     notes.insert(notes.end(), plan.left_out.begin(), plan.left_out.end());
@@ -175,33 +166,27 @@ std::vector<std::string> all_notes(const Plan &plan, const std::vector<RunResult
     if (survey.truncated)
         notes.push_back("the trace is cut; replayed up to the cut");
     if (survey.dropped_events)
-        notes.push_back(fmt::format("the recorder dropped {} events ({})",
-                                    grouped(survey.dropped_events),
+        notes.push_back(fmt::format("the recorder dropped {} events ({})", grouped(survey.dropped_events),
                                     size_text(static_cast<double>(survey.dropped_bytes))));
     return notes;
 }
 
-void print_text(const CompareOptions &options, const Plan &plan,
-                const std::vector<RunResult> &results, const Survey &survey) {
+void print_text(const CompareOptions &options, const Plan &plan, const std::vector<RunResult> &results,
+                const Survey &survey) {
     Regime regime = regime_of(results, survey);
-    fmt::print("trace   {}\n        {} events, {} written to {} files, {} live at peak\n",
-               options.source.path, grouped(survey.events),
-               size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files),
+    fmt::print("trace   {}\n        {} events, {} written to {} files, {} live at peak\n", options.source.path,
+               grouped(survey.events), size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files),
                size_text(static_cast<double>(survey.peak_live_bytes)));
     fmt::print("{}\n{}", regime_text(regime), table_text(plan, results));
-    fmt::print(
-        "{}",
-        wrapped(
-            "",
-            "* lowest steady WAF of its gc. steady: second half of the host writes. xnone: steady "
-            "WAF-1 over that of none. int: internal streams take the survivors, whatever gc says; "
-            "the same run is shown for each. str: streams used."));
+    fmt::print("{}", wrapped("", "* lowest steady WAF of its gc. steady: second half of the host writes. xnone: steady "
+                                 "WAF-1 over that of none. int: internal streams take the survivors, whatever gc says; "
+                                 "the same run is shown for each. str: streams used."));
     for (const std::string &note : all_notes(plan, results, regime, survey))
         fmt::print("{}", wrapped("note: ", note));
 }
 
-Json json_compare(const CompareOptions &options, const Plan &plan,
-                  const std::vector<RunResult> &results, const Survey &survey) {
+Json json_compare(const CompareOptions &options, const Plan &plan, const std::vector<RunResult> &results,
+                  const Survey &survey) {
     Regime regime = regime_of(results, survey);
     Json json = {{"version", COMPARE_JSON_VERSION}, {"command", "compare"}};
     json["drive"] = json_regime(regime);
@@ -266,8 +251,7 @@ RowSpec parse_row(const std::string &text) {
     row.internal = parse_internal(row.options.get("internal"));
     row.options.erase("internal");
     row.title = labelled ? text.substr(0, colon) : title_of(row.options);
-    row.label = labelled ? row.title
-                         : row.title + (row.salt ? "+salt" : "") + label_of_internal(row.internal);
+    row.label = labelled ? row.title : row.title + (row.salt ? "+salt" : "") + label_of_internal(row.internal);
     return row;
 }
 
@@ -290,8 +274,8 @@ void compare(const CompareOptions &options) {
 
     Survey survey = survey_source(options.source);
     if (survey.host_bytes == 0)
-        throw Failure(EXIT_RUNTIME, "the trace '" + options.source.path +
-                                        "' has no writes; there is nothing to compare");
+        throw Failure(EXIT_RUNTIME,
+                      "the trace '" + options.source.path + "' has no writes; there is nothing to compare");
     Plan plan = make_plan(options, rows, drive_options(regime, drive, survey), survey);
     std::vector<RunPlan *> pointers;
     for (RunPlan &run : plan.runs)

@@ -15,8 +15,7 @@ namespace cli {
 struct CompareOptions {
     SourceSpec source;
     std::string drive;
-    std::vector<std::string>
-        policies; // "[label:]policy[,key=value...][,internal=...]"; empty = the default set
+    std::vector<std::string> policies; // "[label:]policy[,key=value...][,internal=...]"; empty = the default set
     std::vector<std::string> gcs = {"same", "shared"};
     std::vector<std::string> set;
     RegimeOptions regime;

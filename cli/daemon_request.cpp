@@ -26,8 +26,8 @@ constexpr size_t ANSWER_BYTES_MAX = 256 * 1024;
 
 [[noreturn]] void fail(const std::string &address, int error) {
     std::string why = error == ENOENT || error == ECONNREFUSED ? "no daemon answers there; start one with `trib daemon`"
-                      : error == EAGAIN                       ? "it does not answer"
-                                                              : std::strerror(error);
+                      : error == EAGAIN                        ? "it does not answer"
+                                                               : std::strerror(error);
     throw Failure(EXIT_RUNTIME, address + ": " + why);
 }
 
@@ -85,8 +85,8 @@ void print(const trib_status &status, const std::string &name) {
     fmt::print("lost        {} events ({}); rings damaged {}, checks failed in processes {}\n",
                grouped(status.events_dropped), size_text(static_cast<double>(status.bytes_dropped)),
                grouped(status.rings_damaged), grouped(status.broken));
-    fmt::print("uncovered   {} start{}{}{}\n", grouped(status.starts_uncovered), status.starts_uncovered == 1 ? "" : "s",
-               status.uncovered[0] ? ": " : "", status.uncovered);
+    fmt::print("uncovered   {} start{}{}{}\n", grouped(status.starts_uncovered),
+               status.starts_uncovered == 1 ? "" : "s", status.uncovered[0] ? ": " : "", status.uncovered);
     fmt::print("learned     {} writers in {} streams\n", grouped(status.attributes), status.streams_used);
     if (status.waf > 0)
         fmt::print("WAF         {} ({} pages written, {} copied)\n", fixed(status.waf, 3), grouped(status.host_pages),

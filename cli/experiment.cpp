@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
 using Section = std::vector<std::pair<std::string, std::string>>; // in the file's order
 
 // [record] is for bench/record and [load] for bench/loads/record, which make the trace.
-const char *const SECTIONS[] = {"experiment", "workload", "trace", "drive",
-                                "run",        "record",   "load"};
+const char *const SECTIONS[] = {"experiment", "workload", "trace", "drive", "run", "record", "load"};
 
 class File {
   public:
@@ -50,8 +49,7 @@ int File::keep(void *file, const char *section, const char *key, const char *val
     if (std::none_of(std::begin(SECTIONS), std::end(SECTIONS),
                      [&](const char *known) { return !std::strcmp(known, section); })) {
         self->complaint_ = fmt::format(
-            "[{}] is no section of a workload's experiment; valid are {}{}", section,
-            fmt::join(SECTIONS, " "),
+            "[{}] is no section of a workload's experiment; valid are {}{}", section, fmt::join(SECTIONS, " "),
             !std::strcmp(section, "engine") ? " (bench/demo runs experiments with [engine])" : "");
         return 0;
     }
@@ -77,8 +75,7 @@ File::File(const std::string &path) : path_(path) {
 
 std::string File::take(const std::string &section, const std::string &key) {
     Section &items = sections_[section];
-    auto found = std::find_if(items.begin(), items.end(),
-                              [&](const auto &item) { return item.first == key; });
+    auto found = std::find_if(items.begin(), items.end(), [&](const auto &item) { return item.first == key; });
     if (found == items.end())
         return "";
     std::string value = found->second;
@@ -94,14 +91,12 @@ Section File::rest(const std::string &section) const {
 void File::must_be_empty(const std::string &section, const std::string &valid) const {
     Section left = rest(section);
     if (!left.empty())
-        refuse(fmt::format("unknown key '{}' in [{}]; valid are {}", left.front().first, section,
-                           valid));
+        refuse(fmt::format("unknown key '{}' in [{}]; valid are {}", left.front().first, section, valid));
 }
 
 // One value in the words of the options grammar.
 template <typename T>
-T value_of(const File &file, const std::string &key, const std::string &text,
-           trib_option_type type) {
+T value_of(const File &file, const std::string &key, const std::string &text, trib_option_type type) {
     const trib_option_spec specs[] = {{key.c_str(), nullptr, nullptr, "", 0, 0, 0, type}, {}};
     trib_options *given = nullptr;
     trib_error error = {};
@@ -132,8 +127,7 @@ void take_drive(File &file, Experiment &out) {
     text("op", out.regime.over_provisioning);
     text("superblock", out.regime.superblock);
     text("streams", out.regime.streams);
-    if (!(out.regime.fill() > 0 && out.regime.fill() <= 100) ||
-        !(out.regime.cold() >= 0 && out.regime.cold() < 100))
+    if (!(out.regime.fill() > 0 && out.regime.fill() <= 100) || !(out.regime.cold() >= 0 && out.regime.cold() < 100))
         file.refuse("fill is 0 to 100, cold less than 100 percent");
     for (const auto &[key, value] : file.rest("drive"))
         out.drive.set(key, value);
@@ -142,10 +136,8 @@ void take_drive(File &file, Experiment &out) {
 // Of the drive that the regime will make for a workload of that size; close enough to count by.
 double capacity_bytes(const File &file, const Experiment &experiment, uint64_t size_bytes) {
     if (experiment.regime.capacity)
-        return static_cast<double>(
-            value_of<uint64_t>(file, "capacity", *experiment.regime.capacity, TRIB_OPTION_SIZE));
-    return static_cast<double>(size_bytes) / (experiment.regime.fill() / 100) /
-           (1 - experiment.regime.cold() / 100);
+        return static_cast<double>(value_of<uint64_t>(file, "capacity", *experiment.regime.capacity, TRIB_OPTION_SIZE));
+    return static_cast<double>(size_bytes) / (experiment.regime.fill() / 100) / (1 - experiment.regime.cold() / 100);
 }
 
 void take_workload(File &file, Experiment &out) {
@@ -164,10 +156,8 @@ void take_workload(File &file, Experiment &out) {
             file.refuse("[workload] needs a size to count capacities by");
         auto size = value_of<uint64_t>(file, "size", options.get("size"), TRIB_OPTION_SIZE);
         auto count = value_of<double>(file, "capacities", capacities, TRIB_OPTION_DOUBLE);
-        bool filled = !options.has("fill") ||
-                      value_of<bool>(file, "fill", options.get("fill"), TRIB_OPTION_BOOL);
-        double bytes = count * capacity_bytes(file, out, size) +
-                       (filled ? 1.0 : 0.0) * static_cast<double>(size);
+        bool filled = !options.has("fill") || value_of<bool>(file, "fill", options.get("fill"), TRIB_OPTION_BOOL);
+        double bytes = count * capacity_bytes(file, out, size) + (filled ? 1.0 : 0.0) * static_cast<double>(size);
         options.set("host", std::to_string(std::llround(bytes)));
     }
     out.workload_options = options.text();

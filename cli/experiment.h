@@ -17,7 +17,7 @@ struct Experiment {
     std::string workload, workload_options;
     // ... or a recorded trace beside the file, its format and the reader's options.
     std::string trace, format, import_options;
-    std::string beside; // another recorded trace of ours, replayed at the same time; "" = none
+    std::string beside;   // another recorded trace of ours, replayed at the same time; "" = none
     RegimeOptions regime; // fill, cold, capacity, op, superblock, streams of [drive]
     OptionText drive;     // the other keys of [drive], for the pipeline
 };

@@ -31,8 +31,7 @@ bool has_its_trace(const std::string &path) {
     Experiment experiment = load_experiment(path);
     if (experiment.trace.empty() || fs::exists(experiment.trace))
         return true;
-    fmt::print(stderr, "trib: {0} left out: its trace is not recorded yet; bench/loads/record {0}\n",
-               experiment.name);
+    fmt::print(stderr, "trib: {0} left out: its trace is not recorded yet; bench/loads/record {0}\n", experiment.name);
     return false;
 }
 
@@ -49,9 +48,8 @@ std::string experiment_folder() {
     for (const fs::path &candidate : candidates)
         if (fs::is_directory(candidate, error))
             return candidate.string();
-    throw Failure(EXIT_RUNTIME,
-                  "no experiments beside this program; cmake --install puts them there, and compare "
-                  "--matrix takes others with --workloads");
+    throw Failure(EXIT_RUNTIME, "no experiments beside this program; cmake --install puts them there, and compare "
+                                "--matrix takes others with --workloads");
 }
 
 std::vector<std::string> experiment_files(const std::vector<std::string> &given) {

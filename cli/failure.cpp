@@ -9,8 +9,7 @@ namespace cli {
 Failure core_failure(int error, const std::string &sentence) {
     std::string text = sentence;
     if (text.empty())
-        text = std::strerror(
-            -error); // NOLINT(concurrency-mt-unsafe): glibc's table of messages is per thread
+        text = std::strerror(-error); // NOLINT(concurrency-mt-unsafe): glibc's table of messages is per thread
     return Failure(error == -EINVAL ? EXIT_USAGE : EXIT_RUNTIME, text);
 }
 

@@ -18,8 +18,7 @@ enum ExitCode : int {
 
 class Failure : public std::runtime_error {
   public:
-    Failure(ExitCode code, const std::string &sentence)
-        : std::runtime_error(sentence), code_(code) {
+    Failure(ExitCode code, const std::string &sentence) : std::runtime_error(sentence), code_(code) {
     }
     ExitCode code() const {
         return code_;

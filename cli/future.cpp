@@ -17,8 +17,8 @@ namespace cli {
 namespace {
 
 // Which key says how many blocks there are and which of them a file gets.
-const char *const ADDRESS_KEYS[] = {"drive", "preset", "capacity",   "op",     "superblock",
-                                    "cold",  "allocation", "window", "runs"};
+const char *const ADDRESS_KEYS[] = {"drive", "preset",     "capacity", "op",  "superblock",
+                                    "cold",  "allocation", "window",   "runs"};
 
 class Ledger {
   public:
@@ -128,8 +128,7 @@ void add_future_where_needed(const std::vector<RunPlan *> &plans, unsigned jobs)
     std::map<std::string, std::vector<RunPlan *>> groups;
     for (RunPlan *plan : plans)
         if (needs_future(plan->options))
-            groups[plan->source.path + "?" + plan->source.import_options + "?" +
-                   address_options(plan->options)]
+            groups[plan->source.path + "?" + plan->source.import_options + "?" + address_options(plan->options)]
                 .push_back(plan);
     std::vector<std::vector<RunPlan *>> work;
     uint64_t total = 0;

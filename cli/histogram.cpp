@@ -7,8 +7,7 @@ namespace cli {
 
 namespace {
 constexpr unsigned SUB_BITS = 5;
-static_assert(Histogram::BUCKETS_PER_OCTAVE == 1u << SUB_BITS,
-              "the bucket index is built from bits");
+static_assert(Histogram::BUCKETS_PER_OCTAVE == 1u << SUB_BITS, "the bucket index is built from bits");
 } // namespace
 
 size_t Histogram::bucket_of(uint64_t value) {

@@ -70,8 +70,7 @@ Map map_of(const SourceSpec &spec) {
 class ImportSource : public EventSource {
   public:
     explicit ImportSource(const SourceSpec &spec)
-        : spec_(spec), map_(map_of(spec)), input_(spec.path),
-          import_(open_reader(spec, input_.stream())) {
+        : spec_(spec), map_(map_of(spec)), input_(spec.path), import_(open_reader(spec, input_.stream())) {
         trib_import_use(import_.get(), map_.get());
         item_.kind = TRIB_TRACE_EVENT;
     }
@@ -105,9 +104,8 @@ std::string ImportSource::note() const {
     trib_import_statistics seen = {};
     trib_import_count(import_.get(), &seen);
     std::string text =
-        fmt::format("{} trace: {} writes, {} reads, {} discards of {} volume{}", spec_.format,
-                    grouped(seen.writes), grouped(seen.reads), grouped(seen.discards), seen.volumes,
-                    seen.volumes == 1 ? "" : "s");
+        fmt::format("{} trace: {} writes, {} reads, {} discards of {} volume{}", spec_.format, grouped(seen.writes),
+                    grouped(seen.reads), grouped(seen.discards), seen.volumes, seen.volumes == 1 ? "" : "s");
     if (seen.left_out)
         text += fmt::format("; {} requests of other volumes left out", grouped(seen.left_out));
     if (seen.malformed)

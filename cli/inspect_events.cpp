@@ -17,9 +17,8 @@ std::string length_text(uint64_t length_bytes) {
 }
 
 std::string event_text(const trib_event &event) {
-    std::string text = fmt::format("{:>14} {:<6} file {:016x} {}+{}", event.clock_bytes,
-                                   event_kind_name(event.kind), event.file, event.offset_bytes,
-                                   length_text(event.length_bytes));
+    std::string text = fmt::format("{:>14} {:<6} file {:016x} {}+{}", event.clock_bytes, event_kind_name(event.kind),
+                                   event.file, event.offset_bytes, length_text(event.length_bytes));
     if (event.cause != TRIB_CAUSE_NONE)
         text += fmt::format(" {}", cause_name(event.cause));
     if (event.kind != TRIB_EVENT_WRITE)
@@ -28,8 +27,7 @@ std::string event_text(const trib_event &event) {
     if (event.who.write_hint != TRIB_HINT_NOT_SET)
         text += fmt::format(" {}", write_hint_name(event.who.write_hint));
     if (trib_page_is(&event.who))
-        text += fmt::format(" {} page, 2^{} modifications",
-                            trib_page_class_name(trib_page_class_of(&event.who)),
+        text += fmt::format(" {} page, 2^{} modifications", trib_page_class_name(trib_page_class_of(&event.who)),
                             trib_page_logarithm_of(&event.who));
     if (event.who.level != TRIB_LEVEL_UNKNOWN)
         text += fmt::format(" L{}", event.who.level);
@@ -65,8 +63,7 @@ Json event_json(const trib_event &event) {
                  {"thread", event.thread},
                  {"file", fmt::format("{:#018x}", event.file)},
                  {"offset_bytes", event.offset_bytes}};
-    json["length_bytes"] =
-        event.length_bytes == TRIB_LENGTH_TO_END ? Json("end") : Json(event.length_bytes);
+    json["length_bytes"] = event.length_bytes == TRIB_LENGTH_TO_END ? Json("end") : Json(event.length_bytes);
     json["signature"] = fmt::format("{:#018x}", event.who.signature);
     json["who"] = json_of(event.who);
     json["stream"] = event.stream == TRIB_STREAM_UNDECIDED ? Json(nullptr) : Json(event.stream);
@@ -84,16 +81,11 @@ Json item_json(const trib_trace_item &item) {
     case TRIB_TRACE_SIGNATURE: {
         Json frames = Json::array();
         for (uint32_t i = 0; i < item.frame_count; i++)
-            frames.push_back(
-                {{"module", item.frames[i].module}, {"offset_bytes", item.frames[i].offset_bytes}});
-        return {{"item", "signature"},
-                {"signature", fmt::format("{:#018x}", item.id)},
-                {"frames", frames}};
+            frames.push_back({{"module", item.frames[i].module}, {"offset_bytes", item.frames[i].offset_bytes}});
+        return {{"item", "signature"}, {"signature", fmt::format("{:#018x}", item.id)}, {"frames", frames}};
     }
     case TRIB_TRACE_GAP:
-        return {{"item", "gap"},
-                {"dropped_events", item.gap_events},
-                {"dropped_bytes", item.gap_bytes}};
+        return {{"item", "gap"}, {"dropped_events", item.gap_events}, {"dropped_bytes", item.gap_bytes}};
     case TRIB_TRACE_NOTE:
         return {{"item", "note"}, {"text", item.text}};
     }
@@ -108,9 +100,7 @@ void dump_items(const InspectOptions &options) {
     while ((options.limit == 0 || events < options.limit) && trace.next()) {
         events += trace.item().kind == TRIB_TRACE_EVENT;
         if (options.json)
-            fmt::print(
-                "{}\n",
-                item_json(trace.item()).dump(-1, ' ', false, Json::error_handler_t::replace));
+            fmt::print("{}\n", item_json(trace.item()).dump(-1, ' ', false, Json::error_handler_t::replace));
         else
             fmt::print("{}\n", item_text(trace.item()));
     }

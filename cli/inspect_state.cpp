@@ -31,15 +31,12 @@ class PrivateCopy {
         path_ = (error ? std::filesystem::path(".") : folder) / "trib-state-XXXXXX";
         int fd = mkstemp(path_.data());
         if (fd < 0)
-            throw Failure(EXIT_RUNTIME,
-                          "cannot make a copy at '" + path_ + "': set TMPDIR to a writable folder");
+            throw Failure(EXIT_RUNTIME, "cannot make a copy at '" + path_ + "': set TMPDIR to a writable folder");
         ::close(fd);
-        std::filesystem::copy_file(of, path_, std::filesystem::copy_options::overwrite_existing,
-                                   error);
+        std::filesystem::copy_file(of, path_, std::filesystem::copy_options::overwrite_existing, error);
         if (error) {
             ::unlink(path_.c_str());
-            throw Failure(EXIT_RUNTIME,
-                          "cannot copy '" + of + "' to '" + path_ + "': " + error.message());
+            throw Failure(EXIT_RUNTIME, "cannot copy '" + of + "' to '" + path_ + "': " + error.message());
         }
     }
     ~PrivateCopy() {
@@ -78,18 +75,15 @@ State read_state(const std::string &path) {
         },
         &state.rows);
     std::sort(state.rows.begin(), state.rows.end(), [](const auto &a, const auto &b) {
-        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes
-                                                  : a.key < b.key;
+        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes : a.key < b.key;
     });
     return state;
 }
 
 void print_state(const std::string &path, const State &state) {
     fmt::print("state    {}\n", path);
-    fmt::print("clock    {} written so far\n",
-               size_text(static_cast<double>(state.status.clock_bytes)));
-    fmt::print("live     {} in {} extents\n",
-               size_text(static_cast<double>(state.status.live_bytes)),
+    fmt::print("clock    {} written so far\n", size_text(static_cast<double>(state.status.clock_bytes)));
+    fmt::print("live     {} in {} extents\n", size_text(static_cast<double>(state.status.live_bytes)),
                grouped(state.status.live_runs));
     fmt::print("table    {} rows, {} evicted\n\n", grouped(state.status.attributes),
                grouped(state.status.attributes_evicted));
@@ -104,12 +98,11 @@ void print_state(const std::string &path, const State &state) {
                  {"str"}});
     for (const trib_attribute_report &row : state.rows)
         table.add({fmt::format("{:016x}", row.key), file_kind_name(row.who.file_kind),
-                   write_hint_name(row.who.write_hint),
-                   size_text(static_cast<double>(row.written_bytes)),
+                   write_hint_name(row.who.write_hint), size_text(static_cast<double>(row.written_bytes)),
                    size_text(static_cast<double>(row.live_bytes)),
                    row.samples ? size_text(row.lifetime_mean_bytes) : "-",
-                   row.samples ? size_text(row.lifetime_deviation_bytes) : "-",
-                   si(static_cast<double>(row.samples)), "S" + std::to_string(row.stream)});
+                   row.samples ? size_text(row.lifetime_deviation_bytes) : "-", si(static_cast<double>(row.samples)),
+                   "S" + std::to_string(row.stream)});
     fmt::print("{}", table.text(colours_wanted(STDOUT_FILENO)));
     fmt::print("{}", wrapped("", "lifetime: mean of those that died, in host bytes, and its "
                                  "deviation; died: how many."));
@@ -134,8 +127,7 @@ Json json_state(const std::string &path, const State &state) {
                     {"died_bytes", row.died_bytes},
                     {"live_bytes", row.live_bytes}};
         out["lifetime_mean_bytes"] = row.samples ? Json(row.lifetime_mean_bytes) : Json(nullptr);
-        out["lifetime_deviation_bytes"] =
-            row.samples ? Json(row.lifetime_deviation_bytes) : Json(nullptr);
+        out["lifetime_deviation_bytes"] = row.samples ? Json(row.lifetime_deviation_bytes) : Json(nullptr);
         out["samples"] = row.samples;
         out["stream"] = row.stream;
         rows.push_back(std::move(out));

@@ -28,8 +28,7 @@ struct Gap {
 // What the items say by themselves; lifetimes come from a run.
 struct Contents {
     std::map<std::string, uint64_t> events; // by kind
-    uint64_t names = 0, clock_first = 0, clock_last = 0, wall_first = 0, wall_last = 0,
-             size_bytes = 0;
+    uint64_t names = 0, clock_first = 0, clock_last = 0, wall_first = 0, wall_last = 0, size_bytes = 0;
     std::vector<std::string> notes;
     std::string stop_reason;
     uint64_t files_missing = 0;
@@ -45,8 +44,7 @@ void count_event(Contents &contents, const trib_event &event) {
         contents.wall_first = event.wall_ns;
     }
     contents.events[event_kind_name(event.kind)]++;
-    contents.clock_last =
-        event.clock_bytes + (event.kind == TRIB_EVENT_WRITE ? event.length_bytes : 0);
+    contents.clock_last = event.clock_bytes + (event.kind == TRIB_EVENT_WRITE ? event.length_bytes : 0);
     contents.wall_last = std::max(contents.wall_last, event.wall_ns);
     if (event.kind != TRIB_EVENT_WRITE)
         return;
@@ -93,8 +91,7 @@ RunResult follow_lifetimes(const InspectOptions &options, const Contents &conten
     plan.source.path = options.file;
     plan.source.format = "trib";
     plan.source.truncated_ok = options.truncated_ok;
-    plan.options =
-        std::string(LIFE_ONLY) + ",salt=kind"; // one writer may write files of several kinds
+    plan.options = std::string(LIFE_ONLY) + ",salt=kind"; // one writer may write files of several kinds
     plan.host_bytes = contents.survey.host_bytes;
     return run_one(plan);
 }
@@ -120,13 +117,11 @@ std::vector<std::string> tally_cells(const Tally &tally) {
     std::vector<std::string> cells = {size_text(static_cast<double>(tally.written_bytes)),
                                       size_text(static_cast<double>(tally.live_bytes))};
     for (double fraction : {0.25, 0.5, 0.75})
-        cells.push_back(tally.lifetimes.weight() ? size_text(tally.lifetimes.quantile(fraction))
-                                                 : "-");
+        cells.push_back(tally.lifetimes.weight() ? size_text(tally.lifetimes.quantile(fraction)) : "-");
     return cells;
 }
 
-const std::vector<Column> TALLY_COLUMNS = {{"files"},    {"written"}, {"live"},
-                                           {"life p25"}, {"p50"},     {"p75"}};
+const std::vector<Column> TALLY_COLUMNS = {{"files"}, {"written"}, {"live"}, {"life p25"}, {"p50"}, {"p75"}};
 
 Table tally_table(std::vector<Column> columns) {
     columns.insert(columns.end(), TALLY_COLUMNS.begin(), TALLY_COLUMNS.end());
@@ -148,23 +143,17 @@ void print_head(const InspectOptions &options, const Contents &contents) {
     for (const auto &[kind, count] : contents.events)
         kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", grouped(count), kind);
     fmt::print("events   {} ({})\n", grouped(survey.events), kinds);
-    fmt::print("names    {} files, {} modules, {} signatures with frames\n",
-               grouped(contents.names), survey.dictionary.modules(),
-               grouped(survey.dictionary.signatures()));
-    double seconds = static_cast<double>(contents.wall_last -
-                                         std::min(contents.wall_first, contents.wall_last)) /
-                     1e9;
-    fmt::print("span     clock {} to {}, {:.1f} s\n",
-               size_text(static_cast<double>(contents.clock_first)),
+    fmt::print("names    {} files, {} modules, {} signatures with frames\n", grouped(contents.names),
+               survey.dictionary.modules(), grouped(survey.dictionary.signatures()));
+    double seconds = static_cast<double>(contents.wall_last - std::min(contents.wall_first, contents.wall_last)) / 1e9;
+    fmt::print("span     clock {} to {}, {:.1f} s\n", size_text(static_cast<double>(contents.clock_first)),
                size_text(static_cast<double>(contents.clock_last)), seconds);
-    fmt::print("written  {} to {} files; {} live at peak\n",
-               size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files),
-               size_text(static_cast<double>(survey.peak_live_bytes)));
+    fmt::print("written  {} to {} files; {} live at peak\n", size_text(static_cast<double>(survey.host_bytes)),
+               grouped(survey.files), size_text(static_cast<double>(survey.peak_live_bytes)));
     fmt::print("gaps     {}{}\n", contents.gaps.size(),
                contents.gaps.empty()
                    ? std::string()
-                   : fmt::format(": {} events ({}) dropped by the recorder",
-                                 grouped(survey.dropped_events),
+                   : fmt::format(": {} events ({}) dropped by the recorder", grouped(survey.dropped_events),
                                  size_text(static_cast<double>(survey.dropped_bytes))));
     for (size_t i = 0; i < contents.notes.size() && i < NOTES_SHOWN; i++)
         fmt::print("{}", wrapped("note     ", contents.notes[i]));
@@ -198,8 +187,8 @@ void print_text(const InspectOptions &options, const Contents &contents, const R
     Table table = tally_table({{"file kind", Align::left}});
     for (const auto &[kind, tally] : by_file_kind(run)) {
         auto files = contents.files_of_kind.find(kind);
-        add_tally_row(table, {file_kind_name(kind)},
-                      files == contents.files_of_kind.end() ? 0 : files->second.size(), tally);
+        add_tally_row(table, {file_kind_name(kind)}, files == contents.files_of_kind.end() ? 0 : files->second.size(),
+                      tally);
     }
     fmt::print("\n{}", table.text(colours_wanted(STDOUT_FILENO)));
     print_signatures(contents, run);
@@ -230,21 +219,18 @@ Json json_contents(const InspectOptions &options, const Contents &contents, cons
         json["trace"]["files_missing"] = contents.files_missing;
     json["gaps"] = Json::array();
     for (const Gap &gap : contents.gaps)
-        json["gaps"].push_back({{"after_events", gap.after_events},
-                                {"dropped_events", gap.events},
-                                {"dropped_bytes", gap.bytes}});
+        json["gaps"].push_back(
+            {{"after_events", gap.after_events}, {"dropped_events", gap.events}, {"dropped_bytes", gap.bytes}});
     json["file_kinds"] = Json::array();
     for (const auto &[kind, tally] : by_file_kind(run)) {
         auto files = contents.files_of_kind.find(kind);
         Json row = {{"file_kind", file_kind_name(kind)}};
-        row.update(
-            json_tally(tally, files == contents.files_of_kind.end() ? 0 : files->second.size()));
+        row.update(json_tally(tally, files == contents.files_of_kind.end() ? 0 : files->second.size()));
         json["file_kinds"].push_back(std::move(row));
     }
     json["signatures"] = Json::array();
     for (const SignatureTally &tally : run.signatures) {
-        Json row = {{"signature", fmt::format("{:#018x}", tally.who.signature)},
-                    {"who", json_of(tally.who)}};
+        Json row = {{"signature", fmt::format("{:#018x}", tally.who.signature)}, {"who", json_of(tally.who)}};
         row.update(json_tally(tally, files_of(contents, tally.who.signature)));
         row["frames"] = contents.survey.dictionary.frames(tally.who.signature);
         json["signatures"].push_back(std::move(row));

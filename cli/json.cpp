@@ -20,8 +20,7 @@ namespace {
 // A report shows the heavy writers; thousands of one-off paths would only make the file large.
 constexpr size_t SIGNATURE_ROWS_MAX = 256;
 
-template <size_t N>
-const char *name_at(const char *const (&names)[N], unsigned index, const char *otherwise) {
+template <size_t N> const char *name_at(const char *const (&names)[N], unsigned index, const char *otherwise) {
     return index < N && names[index] ? names[index] : otherwise;
 }
 
@@ -36,10 +35,10 @@ std::string dumped(const Json &json) {
 } // namespace
 
 const char *file_kind_name(uint8_t kind) {
-    static const char *const names[] = {
-        "unknown", "wal",          "sst",        "blob",   "manifest",  "options",  "log",
-        "current", "temp",         "other",      "cold",   "sst-index", "sst-meta", "database",
-        "journal", "intermediate", "build-note", "object", "linked"};
+    static const char *const names[] = {"unknown",      "wal",        "sst",      "blob",     "manifest",
+                                        "options",      "log",        "current",  "temp",     "other",
+                                        "cold",         "sst-index",  "sst-meta", "database", "journal",
+                                        "intermediate", "build-note", "object",   "linked"};
     static_assert(std::size(names) == TRIB_FILE_KIND_COUNT, "a name for each kind");
     return name_at(names, kind, "unknown");
 }
@@ -55,33 +54,27 @@ const char *event_kind_name(uint8_t kind) {
 }
 
 const char *cause_name(uint8_t cause) {
-    static const char *const deaths[] = {"none",     "overwrite",   "trim", "unlink",
-                                         "truncate", "rename-over", "reuse"};
+    static const char *const deaths[] = {"none", "overwrite", "trim", "unlink", "truncate", "rename-over", "reuse"};
     static const char *const syncs[] = {"fsync", "range-sync", "close"};
-    return cause < TRIB_CAUSE_FSYNC ? name_at(deaths, cause, "none")
-                                    : name_at(syncs, cause - TRIB_CAUSE_FSYNC, "none");
+    return cause < TRIB_CAUSE_FSYNC ? name_at(deaths, cause, "none") : name_at(syncs, cause - TRIB_CAUSE_FSYNC, "none");
 }
 
 Json json_of(const Histogram &lifetimes) {
     if (lifetimes.weight() == 0)
         return nullptr;
-    return {{"p10", lifetimes.quantile(0.10)}, {"p25", lifetimes.quantile(0.25)},
-            {"p50", lifetimes.quantile(0.50)}, {"p75", lifetimes.quantile(0.75)},
-            {"p90", lifetimes.quantile(0.90)}, {"mean", lifetimes.mean()}};
+    return {{"p10", lifetimes.quantile(0.10)}, {"p25", lifetimes.quantile(0.25)}, {"p50", lifetimes.quantile(0.50)},
+            {"p75", lifetimes.quantile(0.75)}, {"p90", lifetimes.quantile(0.90)}, {"mean", lifetimes.mean()}};
 }
 
 Json json_of(const trib_context &who) {
-    Json json = {{"file_kind", file_kind_name(who.file_kind)},
-                 {"write_hint", write_hint_name(who.write_hint)}};
-    json["io_activity"] =
-        who.io_activity == TRIB_ACTIVITY_UNKNOWN ? Json(nullptr) : Json(who.io_activity);
+    Json json = {{"file_kind", file_kind_name(who.file_kind)}, {"write_hint", write_hint_name(who.write_hint)}};
+    json["io_activity"] = who.io_activity == TRIB_ACTIVITY_UNKNOWN ? Json(nullptr) : Json(who.io_activity);
     if (trib_page_is(&who)) {
         json["page_class"] = trib_page_class_name(trib_page_class_of(&who));
         json["page_modifications_log2"] = trib_page_logarithm_of(&who);
     }
     json["level"] = who.level == TRIB_LEVEL_UNKNOWN ? Json(nullptr) : Json(who.level);
-    json["column_family"] =
-        who.column_family ? Json(fmt::format("{:#06x}", who.column_family)) : Json(nullptr);
+    json["column_family"] = who.column_family ? Json(fmt::format("{:#06x}", who.column_family)) : Json(nullptr);
     json["tenant"] = who.tenant;
     return json;
 }
@@ -104,8 +97,7 @@ static Json json_series(const std::vector<Sample> &samples) {
         auto waf = [&](const Sample &from) -> Json {
             uint64_t host = sample.host_pages - from.host_pages;
             uint64_t flash = sample.flash_pages - from.flash_pages;
-            return host ? Json(static_cast<double>(flash) / static_cast<double>(host))
-                        : Json(nullptr);
+            return host ? Json(static_cast<double>(flash) / static_cast<double>(host)) : Json(nullptr);
         };
         series.push_back({{"host_bytes", sample.host_bytes},
                           {"waf", waf(Sample())},
@@ -176,10 +168,8 @@ void write_json(const Json &json, const std::string &path) {
 
 void write_text(const std::string &text, const std::string &path) {
     if (path.empty() || path == "-") {
-        if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-            std::fflush(stdout) != 0)
-            throw Failure(EXIT_RUNTIME,
-                          std::string("cannot write to standard output: ") + std::strerror(errno));
+        if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+            throw Failure(EXIT_RUNTIME, std::string("cannot write to standard output: ") + std::strerror(errno));
         return;
     }
     // A pipe or device cannot be replaced, only written.

@@ -8,16 +8,11 @@ namespace cli {
 // Bounds the memory of a run over a hostile trace; what is beyond it shares the row of key 0.
 static constexpr size_t SIGNATURES_MAX = 16384;
 
-Ledger::Ledger(trib_trial *trial, uint32_t stream_last, uint64_t blocks)
-    : stream_last_(stream_last), blocks_(blocks) {
+Ledger::Ledger(trib_trial *trial, uint32_t stream_last, uint64_t blocks) : stream_last_(stream_last), blocks_(blocks) {
     trib_observer observer = {};
     observer.arg = this;
-    observer.wrote = [](void *arg, const trib_write_report *w) {
-        static_cast<Ledger *>(arg)->wrote(*w);
-    };
-    observer.died = [](void *arg, const trib_death_report *d) {
-        static_cast<Ledger *>(arg)->died(*d);
-    };
+    observer.wrote = [](void *arg, const trib_write_report *w) { static_cast<Ledger *>(arg)->wrote(*w); };
+    observer.died = [](void *arg, const trib_death_report *d) { static_cast<Ledger *>(arg)->died(*d); };
     if (blocks) {
         observer.block_wrote = [](void *arg, uint64_t lba, uint64_t count, uint16_t number) {
             static_cast<Ledger *>(arg)->block_wrote(lba, count, number);
@@ -97,8 +92,7 @@ void Ledger::block_died(Block &block) {
         return;
     StreamTally &tally = stream(block.stream);
     tally.died_bytes += TRIB_BLOCK_BYTES;
-    tally.lifetimes.add(uint64_t{block_clock_ - block.written + 1} * TRIB_BLOCK_BYTES,
-                        TRIB_BLOCK_BYTES);
+    tally.lifetimes.add(uint64_t{block_clock_ - block.written + 1} * TRIB_BLOCK_BYTES, TRIB_BLOCK_BYTES);
     block.written = 0;
 }
 
@@ -110,10 +104,7 @@ void Ledger::visit_live(const trib_death_report &live) {
 
 void Ledger::finish(trib_pipeline *pipeline, RunResult &result) {
     trib_pipeline_visit_live(
-        pipeline,
-        [](void *arg, const trib_death_report *live) {
-            static_cast<Ledger *>(arg)->visit_live(*live);
-        },
+        pipeline, [](void *arg, const trib_death_report *live) { static_cast<Ledger *>(arg)->visit_live(*live); },
         this);
     for (const Block &block : blocks_)
         if (block.written)
@@ -126,8 +117,7 @@ void Ledger::finish(trib_pipeline *pipeline, RunResult &result) {
     for (auto &row : signatures_)
         result.signatures.push_back(std::move(row.second));
     std::sort(result.signatures.begin(), result.signatures.end(), [](const auto &a, const auto &b) {
-        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes
-                                                  : a.key < b.key;
+        return a.written_bytes != b.written_bytes ? a.written_bytes > b.written_bytes : a.key < b.key;
     });
 }
 

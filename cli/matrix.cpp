@@ -87,8 +87,7 @@ void Maker::add_rows() {
     for (const std::string &text : texts)
         matrix_.rows.push_back(parse_row(text));
     // The bound last, as in a person's table.
-    std::stable_partition(matrix_.rows.begin(), matrix_.rows.end(),
-                          [](const RowSpec &row) { return !is_bound(row); });
+    std::stable_partition(matrix_.rows.begin(), matrix_.rows.end(), [](const RowSpec &row) { return !is_bound(row); });
 }
 
 // Fewer capacities of steady work, told to the generator in the experiment's own words.
@@ -97,15 +96,13 @@ void shorten(MatrixWorkload &workload) {
     text.merge(workload.experiment.workload_options);
     trib_workload *opened = nullptr;
     trib_error error = {};
-    int rc = trib_workload_open(&opened, workload.experiment.workload.c_str(), text.text().c_str(),
-                                &error);
+    int rc = trib_workload_open(&opened, workload.experiment.workload.c_str(), text.text().c_str(), &error);
     if (rc)
         throw core_failure(rc, error.text);
     trib_workload_description description = {};
     trib_workload_describe(opened, &description);
     trib_workload_close(opened);
-    double capacity =
-        static_cast<double>(description.size_bytes) / (workload.experiment.regime.fill() / 100);
+    double capacity = static_cast<double>(description.size_bytes) / (workload.experiment.regime.fill() / 100);
     auto host = static_cast<uint64_t>(QUICK_CAPACITIES * capacity) + description.fill_bytes;
     text.set("host", std::to_string(std::min(description.host_bytes, host)));
     workload.experiment.workload_options = text.text();
@@ -173,8 +170,7 @@ void Maker::add_cells(size_t workload, size_t row, const std::string &victim) {
     for (const std::string &gc : options_.gcs)
         if (!only_own)
             add(gc, false);
-    if (!own.empty() &&
-        std::find(options_.gcs.begin(), options_.gcs.end(), own) == options_.gcs.end())
+    if (!own.empty() && std::find(options_.gcs.begin(), options_.gcs.end(), own) == options_.gcs.end())
         add(own, true);
 }
 
@@ -204,9 +200,8 @@ void Maker::keep(const MatrixRun &run, const RunResult &result) {
 }
 
 void Maker::run() {
-    uint64_t total = std::accumulate(
-        runs_.begin(), runs_.end(), uint64_t{0},
-        [](uint64_t sum, const MatrixRun &run) { return sum + run.plan.host_bytes; });
+    uint64_t total = std::accumulate(runs_.begin(), runs_.end(), uint64_t{0},
+                                     [](uint64_t sum, const MatrixRun &run) { return sum + run.plan.host_bytes; });
     // Kept in the order of the runs, whichever ends first, so that ties do not depend on threads.
     std::vector<RunResult> results(runs_.size());
     std::vector<std::string> failures(runs_.size());
@@ -232,9 +227,9 @@ void Maker::run() {
         }
         if (cell.missing.empty())
             cell.missing = failures[i];
-        matrix_.failures.push_back(fmt::format(
-            "{} on {} (gc={}, victim={}): {}", matrix_.rows[cell.row].label,
-            matrix_.workloads[cell.workload].experiment.name, cell.gc, cell.victim, failures[i]));
+        matrix_.failures.push_back(fmt::format("{} on {} (gc={}, victim={}): {}", matrix_.rows[cell.row].label,
+                                               matrix_.workloads[cell.workload].experiment.name, cell.gc, cell.victim,
+                                               failures[i]));
     }
 }
 
@@ -264,8 +259,8 @@ bool is_bound(const RowSpec &row) {
     return trib_policy_find(row.policy.c_str(), nullptr)->needs & TRIB_NEEDS_FUTURE;
 }
 
-const MatrixCell *find_cell(const Matrix &matrix, size_t workload, size_t row,
-                            const std::string &gc, const std::string &victim) {
+const MatrixCell *find_cell(const Matrix &matrix, size_t workload, size_t row, const std::string &gc,
+                            const std::string &victim) {
     for (const MatrixCell &cell : matrix.cells)
         if (cell.workload == workload && cell.row == row && cell.victim == victim &&
             (gc == "own" ? cell.own_gc : !cell.own_gc && cell.gc == gc))
@@ -284,8 +279,8 @@ void matrix(const MatrixOptions &options) {
     if (!options.json || (!options.json->empty() && *options.json != "-"))
         fmt::print("{}", matrix_text(found, colours_wanted(STDOUT_FILENO)));
     if (!found.failures.empty())
-        throw Failure(EXIT_RUNTIME, fmt::format("{} runs failed; the first: {}",
-                                                found.failures.size(), found.failures.front()));
+        throw Failure(EXIT_RUNTIME,
+                      fmt::format("{} runs failed; the first: {}", found.failures.size(), found.failures.front()));
 }
 
 } // namespace cli

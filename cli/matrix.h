@@ -60,8 +60,8 @@ Matrix run_matrix(const MatrixOptions &options); // throws Failure
 void matrix(const MatrixOptions &options);       // runs, prints, writes; throws Failure
 
 // NULL when that policy did not run there.
-const MatrixCell *find_cell(const Matrix &matrix, size_t workload, size_t row,
-                            const std::string &gc, const std::string &victim);
+const MatrixCell *find_cell(const Matrix &matrix, size_t workload, size_t row, const std::string &gc,
+                            const std::string &victim);
 bool is_bound(const RowSpec &row); // needs the future: no rival of the others
 
 std::string matrix_text(const Matrix &matrix, bool colours);

@@ -33,8 +33,7 @@ Json json_series(const std::vector<Sample> &samples) {
     for (const Sample &sample : samples) {
         uint64_t host = sample.host_pages - before.host_pages;
         uint64_t flash = sample.flash_pages - before.flash_pages;
-        Json waf =
-            host ? Json(static_cast<double>(flash) / static_cast<double>(host)) : Json(nullptr);
+        Json waf = host ? Json(static_cast<double>(flash) / static_cast<double>(host)) : Json(nullptr);
         series.push_back({{"host_bytes", sample.host_bytes}, {"waf_window", waf}});
         before = sample;
     }
@@ -58,8 +57,7 @@ Json json_cell(const Matrix &matrix, const MatrixCell &cell) {
     json["options"] = cell.options;
     json["own_gc"] = cell.own_gc;
     json["bound"] = is_bound(row);
-    json["by_address"] =
-        (trib_policy_find(row.policy.c_str(), nullptr)->needs & TRIB_NEEDS_LBA) != 0;
+    json["by_address"] = (trib_policy_find(row.policy.c_str(), nullptr)->needs & TRIB_NEEDS_LBA) != 0;
     json["missing"] = cell.missing.empty() ? Json(nullptr) : Json(cell.missing);
     json["host_pages"] = cell.host_pages;
     json["erases"] = cell.erases;

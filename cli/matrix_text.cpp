@@ -22,8 +22,7 @@ struct Range {
     double best = 0, worst = 0;
 };
 
-Range range_of(const Matrix &matrix, size_t workload, const std::string &gc,
-               const std::string &victim) {
+Range range_of(const Matrix &matrix, size_t workload, const std::string &gc, const std::string &victim) {
     Range range;
     for (size_t row = 0; row < matrix.rows.size(); row++) {
         const MatrixCell *cell = find_cell(matrix, workload, row, gc, victim);
@@ -67,11 +66,10 @@ std::vector<std::vector<size_t>> pages_of(const Matrix &matrix, size_t names_col
     return pages;
 }
 
-bool anything(const Matrix &matrix, const std::vector<size_t> &workloads, size_t row,
-              const std::string &gc, const std::string &victim) {
-    return std::any_of(workloads.begin(), workloads.end(), [&](size_t workload) {
-        return find_cell(matrix, workload, row, gc, victim) != nullptr;
-    });
+bool anything(const Matrix &matrix, const std::vector<size_t> &workloads, size_t row, const std::string &gc,
+              const std::string &victim) {
+    return std::any_of(workloads.begin(), workloads.end(),
+                       [&](size_t workload) { return find_cell(matrix, workload, row, gc, victim) != nullptr; });
 }
 
 bool stands_out(const RowSpec &row) {
@@ -82,8 +80,8 @@ bool stands_out(const RowSpec &row) {
     return false;
 }
 
-std::string page_text(const Matrix &matrix, const std::vector<size_t> &workloads,
-                      const std::string &gc, const std::string &victim, bool colours) {
+std::string page_text(const Matrix &matrix, const std::vector<size_t> &workloads, const std::string &gc,
+                      const std::string &victim, bool colours) {
     std::vector<Column> columns = {{"policy", Align::left, true}};
     if (gc == "own")
         columns.push_back({"gc", Align::left});
@@ -104,8 +102,7 @@ std::string page_text(const Matrix &matrix, const std::vector<size_t> &workloads
             cells.push_back(first ? first->gc : "");
         for (size_t workload : workloads)
             cells.push_back(cell_text(find_cell(matrix, workload, row, gc, victim),
-                                      range_of(matrix, workload, gc, victim),
-                                      is_bound(matrix.rows[row])));
+                                      range_of(matrix, workload, gc, victim), is_bound(matrix.rows[row])));
         table.add(std::move(cells), stands_out(matrix.rows[row]));
     }
     std::vector<std::string> theory = {"optimum (theory)"};
@@ -131,12 +128,7 @@ double median(std::vector<double> values) {
 // What a policy keeps grows with the drive or with the call paths, as it decides by one or the
 // other.
 std::string cost_text(const Matrix &matrix, bool colours) {
-    Table table({{"policy", Align::left, true},
-                 {"ns/place"},
-                 {"ns/death"},
-                 {"state"},
-                 {"per TB"},
-                 {"per signature"}});
+    Table table({{"policy", Align::left, true}, {"ns/place"}, {"ns/death"}, {"state"}, {"per TB"}, {"per signature"}});
     for (size_t row = 0; row < matrix.rows.size(); row++) {
         const trib_policy *policy = trib_policy_find(matrix.rows[row].policy.c_str(), nullptr);
         std::vector<double> place, died, state, per_terabyte, per_signature;
@@ -157,9 +149,8 @@ std::string cost_text(const Matrix &matrix, bool colours) {
         auto bytes = [](const std::vector<double> &values) {
             return values.empty() ? std::string("-") : size_text(median(values));
         };
-        table.add({matrix.rows[row].label, fixed(median(place), 0),
-                   median(died) > 0 ? fixed(median(died), 0) : "-", bytes(state),
-                   bytes(per_terabyte), bytes(per_signature)});
+        table.add({matrix.rows[row].label, fixed(median(place), 0), median(died) > 0 ? fixed(median(died), 0) : "-",
+                   bytes(state), bytes(per_terabyte), bytes(per_signature)});
     }
     return table.text(colours);
 }
@@ -189,8 +180,7 @@ std::string notes_text(const Matrix &matrix) {
             continue;
         std::string what = matrix.rows[cell.row].label + " " + cell.missing;
         const std::string &where = matrix.workloads[cell.workload].experiment.name;
-        auto note = std::find_if(notes.begin(), notes.end(),
-                                 [&](const auto &each) { return each.first == what; });
+        auto note = std::find_if(notes.begin(), notes.end(), [&](const auto &each) { return each.first == what; });
         if (note == notes.end())
             note = notes.insert(notes.end(), {what, {}});
         if (note->second.empty() || note->second.back() != where)
@@ -205,11 +195,10 @@ std::string notes_text(const Matrix &matrix) {
 std::string workloads_text(const Matrix &matrix) {
     std::string text;
     for (const MatrixWorkload &workload : matrix.workloads)
-        text += wrapped(
-            "", fmt::format("{}: {}; {} written, {} live at peak", workload.experiment.name,
-                            workload.experiment.summary,
-                            size_text(static_cast<double>(workload.survey.host_bytes)),
-                            size_text(static_cast<double>(workload.survey.peak_live_bytes))));
+        text += wrapped("", fmt::format("{}: {}; {} written, {} live at peak", workload.experiment.name,
+                                        workload.experiment.summary,
+                                        size_text(static_cast<double>(workload.survey.host_bytes)),
+                                        size_text(static_cast<double>(workload.survey.peak_live_bytes))));
     return text;
 }
 
@@ -221,13 +210,11 @@ std::string matrix_text(const Matrix &matrix, bool colours) {
         names = std::max(names, row.label.size());
     std::string text = workloads_text(matrix);
     std::vector<std::string> gcs = matrix.gcs;
-    if (std::any_of(matrix.cells.begin(), matrix.cells.end(),
-                    [](const MatrixCell &cell) { return cell.own_gc; }))
+    if (std::any_of(matrix.cells.begin(), matrix.cells.end(), [](const MatrixCell &cell) { return cell.own_gc; }))
         gcs.push_back("own");
     for (const std::string &victim : matrix.victims)
         for (const std::string &gc : gcs) {
-            text += fmt::format("\nSteady WAF, gc={}, victim={}\n",
-                                gc == "own" ? "each policy's own" : gc, victim);
+            text += fmt::format("\nSteady WAF, gc={}, victim={}\n", gc == "own" ? "each policy's own" : gc, victim);
             for (const auto &page : pages_of(matrix, names + (gc == "own" ? 10 : 0)))
                 text += page_text(matrix, page, gc, victim, colours);
         }

@@ -34,8 +34,7 @@ double number_of(const Experiment &experiment, const char *key) {
 uint64_t size_bytes(const Experiment &experiment) {
     trib_workload *workload = nullptr;
     trib_error error = {};
-    int rc = trib_workload_open(&workload, experiment.workload.c_str(),
-                                experiment.workload_options.c_str(), &error);
+    int rc = trib_workload_open(&workload, experiment.workload.c_str(), experiment.workload_options.c_str(), &error);
     if (rc)
         throw core_failure(rc, error.text);
     trib_workload_description description = {};
@@ -63,8 +62,7 @@ std::vector<theory::Group> zipf_groups(double pages, double exponent) {
 
 } // namespace
 
-double optimum_waf(const Experiment &experiment, const trib_drive_report &drive,
-                   double cold_bytes) {
+double optimum_waf(const Experiment &experiment, const trib_drive_report &drive, double cold_bytes) {
     const std::string &name = experiment.workload;
     bool known = name == "uniform" || name == "hotcold" || name == "zipf";
     if (!known || number_of(experiment, "shift_at") > 0)
@@ -79,8 +77,7 @@ double optimum_waf(const Experiment &experiment, const trib_drive_report &drive,
     if (name == "uniform")
         return theory::greedy(alpha, pages);
     if (name == "zipf")
-        return theory::separated(
-            alpha, zipf_groups(live / TRIB_BLOCK_BYTES, number_of(experiment, "exponent")));
+        return theory::separated(alpha, zipf_groups(live / TRIB_BLOCK_BYTES, number_of(experiment, "exponent")));
     double size = number_of(experiment, "hot_size") / 100;
     double share = number_of(experiment, "hot_share") / 100;
     return theory::separated_greedy(alpha, {share, size}, {1 - share, 1 - size}, pages);

@@ -72,8 +72,7 @@ std::string options_text(const trib_option_spec *specs) {
     std::string out;
     for (; specs && specs->key; specs++) {
         std::string fallback = fallback_text(*specs);
-        std::string value =
-            option_values(*specs) + (fallback.empty() ? "" : "; default " + fallback);
+        std::string value = option_values(*specs) + (fallback.empty() ? "" : "; default " + fallback);
         out += wrapped(fmt::format("  {:<16} ", specs->key), specs->help ? specs->help : "");
         out += wrapped(std::string(19, ' '), value);
     }
@@ -83,8 +82,8 @@ std::string options_text(const trib_option_spec *specs) {
 std::string options_markdown(const trib_option_spec *specs) {
     std::string out = "| key | values | default | meaning |\n|---|---|---|---|\n";
     for (; specs && specs->key; specs++)
-        out += fmt::format("| `{}` | {} | {} | {} |\n", specs->key, option_values(*specs),
-                           fallback_text(*specs), specs->help ? specs->help : "");
+        out += fmt::format("| `{}` | {} | {} | {} |\n", specs->key, option_values(*specs), fallback_text(*specs),
+                           specs->help ? specs->help : "");
     return out;
 }
 

@@ -28,16 +28,14 @@ void OptionText::merge(const std::string &text, const std::string &head_key) {
         else if (first && !head_key.empty() && !item.empty() && equals == std::string::npos)
             set(head_key, item);
         else
-            throw Failure(EXIT_USAGE,
-                          "'" + item + "' in '" + text + "' is not key=value; see trib options");
+            throw Failure(EXIT_USAGE, "'" + item + "' in '" + text + "' is not key=value; see trib options");
         first = false;
     }
 }
 
 void OptionText::erase(const std::string &key) {
-    items_.erase(
-        std::remove_if(items_.begin(), items_.end(), [&](const auto &i) { return i.first == key; }),
-        items_.end());
+    items_.erase(std::remove_if(items_.begin(), items_.end(), [&](const auto &i) { return i.first == key; }),
+                 items_.end());
 }
 
 std::string OptionText::get(const std::string &key) const {

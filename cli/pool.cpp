@@ -68,17 +68,15 @@ void Pool::run(unsigned jobs, const std::string &title, uint64_t total_bytes) {
 
 } // namespace
 
-void run_each(size_t count, unsigned jobs, const std::string &title, uint64_t total_bytes,
-              const Work &work) {
+void run_each(size_t count, unsigned jobs, const std::string &title, uint64_t total_bytes, const Work &work) {
     unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     size_t wanted = std::min<size_t>(jobs ? jobs : cores, count);
     Pool(count, work).run(static_cast<unsigned>(wanted), title, total_bytes);
 }
 
 std::vector<RunResult> run_all(const std::vector<RunPlan> &plans, unsigned jobs) {
-    uint64_t total = std::accumulate(
-        plans.begin(), plans.end(), uint64_t{0},
-        [](uint64_t sum, const RunPlan &plan) { return sum + plan.host_bytes; });
+    uint64_t total = std::accumulate(plans.begin(), plans.end(), uint64_t{0},
+                                     [](uint64_t sum, const RunPlan &plan) { return sum + plan.host_bytes; });
     std::vector<RunResult> results(plans.size());
     run_each(plans.size(), jobs, "replaying", total,
              [&](size_t i, RunMeter &meter) { results[i] = run_trace(plans[i], meter); });

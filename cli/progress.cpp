@@ -22,8 +22,7 @@ std::string minutes(double seconds) {
 } // namespace
 
 Progress::Progress(std::string what)
-    : what_(std::move(what)), begin_(Clock::now()), drawn_(begin_),
-      terminal_(isatty(STDERR_FILENO) != 0) {
+    : what_(std::move(what)), begin_(Clock::now()), drawn_(begin_), terminal_(isatty(STDERR_FILENO) != 0) {
 }
 
 Progress::~Progress() {
@@ -38,17 +37,15 @@ void Progress::show(uint64_t done_bytes, uint64_t total_bytes) {
         return;
     Clock::time_point now = Clock::now();
     double elapsed = std::chrono::duration<double>(now - begin_).count();
-    if (elapsed < QUIET_SECONDS ||
-        std::chrono::duration<double>(now - drawn_).count() < INTERVAL_SECONDS)
+    if (elapsed < QUIET_SECONDS || std::chrono::duration<double>(now - drawn_).count() < INTERVAL_SECONDS)
         return;
     drawn_ = now;
     visible_ = true;
-    double share =
-        std::min(1.0, static_cast<double>(done_bytes) / static_cast<double>(total_bytes));
+    double share = std::min(1.0, static_cast<double>(done_bytes) / static_cast<double>(total_bytes));
     std::string left = share > 0.01 ? minutes(elapsed * (1 - share) / share) + " left" : "";
     auto filled = static_cast<size_t>(share * BAR_COLUMNS);
-    fmt::print(stderr, "\r\033[K{} [{:<{}}] {:3.0f} % of {} {}", what_, std::string(filled, '='),
-               BAR_COLUMNS, share * 100, size_text(static_cast<double>(total_bytes)), left);
+    fmt::print(stderr, "\r\033[K{} [{:<{}}] {:3.0f} % of {} {}", what_, std::string(filled, '='), BAR_COLUMNS,
+               share * 100, size_text(static_cast<double>(total_bytes)), left);
     std::fflush(stderr);
 }
 

@@ -18,8 +18,7 @@ namespace {
 constexpr uint64_t UNITS_FEWEST = 200;
 constexpr double OPEN_SHARE_MOST_PERCENT = 20, CAPACITIES_FEWEST = 4, WAF_NONE_LEAST = 1.5;
 
-constexpr const char *SUPERBLOCK_DEFAULT = "4M", *OVER_PROVISIONING_DEFAULT = "7",
-                     *STREAMS_DEFAULT = "8";
+constexpr const char *SUPERBLOCK_DEFAULT = "4M", *OVER_PROVISIONING_DEFAULT = "7", *STREAMS_DEFAULT = "8";
 constexpr uint64_t CAPACITY_UNIT_BYTES = 1 << 20;
 
 double in_bytes(uint64_t pages) {
@@ -28,9 +27,8 @@ double in_bytes(uint64_t pages) {
 
 void check_percent(const char *flag, double value, double below) {
     if (!(value >= 0 && value < below))
-        throw Failure(EXIT_USAGE,
-                      fmt::format("{} {} is out of range: give a percentage from 0 to less than {}",
-                                  flag, value, below));
+        throw Failure(EXIT_USAGE, fmt::format("{} {} is out of range: give a percentage from 0 to less than {}", flag,
+                                              value, below));
 }
 
 uint64_t fitting_capacity(const RegimeOptions &regime, const Survey &survey, double cold_bytes) {
@@ -44,8 +42,8 @@ uint64_t fitting_capacity(const RegimeOptions &regime, const Survey &survey, dou
 }
 
 uint64_t capacity_bytes(const std::string &text) {
-    const trib_option_spec specs[] = {
-        {"capacity", nullptr, nullptr, "", TRIB_BLOCK_BYTES, 1e18, 0, TRIB_OPTION_SIZE}, {}};
+    const trib_option_spec specs[] = {{"capacity", nullptr, nullptr, "", TRIB_BLOCK_BYTES, 1e18, 0, TRIB_OPTION_SIZE},
+                                      {}};
     trib_options *given = nullptr;
     trib_error error = {};
     uint64_t bytes = 0;
@@ -96,17 +94,14 @@ void default_to_latency(OptionText &text) {
             text.set("latency", "on");
 }
 
-OptionText drive_options(const RegimeOptions &regime, const OptionText &drive,
-                         const Survey &survey) {
+OptionText drive_options(const RegimeOptions &regime, const OptionText &drive, const Survey &survey) {
     check_percent("--cold", regime.cold(), 100);
     check_percent("--fill", regime.fill(), 100.001);
     if (regime.fill() <= 0)
-        throw Failure(EXIT_USAGE,
-                      "--fill 0 would need a drive without end; give a percentage above 0");
+        throw Failure(EXIT_USAGE, "--fill 0 would need a drive without end; give a percentage above 0");
     OptionText text = drive;
     bool preset = drive.has("preset");
-    auto choose = [&](const char *key, const std::optional<std::string> &wanted,
-                      const char *otherwise) {
+    auto choose = [&](const char *key, const std::optional<std::string> &wanted, const char *otherwise) {
         if (wanted)
             text.set(key, *wanted);
         else if (!preset && !drive.has(key))
@@ -144,8 +139,7 @@ Regime regime_of(const std::vector<RunResult> &runs, const Survey &survey) {
     auto capacity = static_cast<double>(drive.capacity_bytes);
     regime.live_peak_percent = 100 * in_bytes(live_peak) / capacity;
     if (live_peak)
-        regime.cold_percent =
-            100 * static_cast<double>(runs.front().prefilled_bytes) / in_bytes(live_peak);
+        regime.cold_percent = 100 * static_cast<double>(runs.front().prefilled_bytes) / in_bytes(live_peak);
     regime.capacities_written = static_cast<double>(survey.host_bytes) / capacity;
     double spare_units = static_cast<double>(drive.reclaim_units) -
                          capacity / std::max(1.0, static_cast<double>(drive.reclaim_unit_bytes));
@@ -156,22 +150,17 @@ Regime regime_of(const std::vector<RunResult> &runs, const Survey &survey) {
 
 std::string regime_text(const Regime &regime) {
     const trib_drive_report &drive = regime.drive;
-    return wrapped("drive   ",
-                   fmt::format(
-                       "{} exported, {:.1f} % over-provisioned, {} streams besides S0, victim={}",
-                       size_text(static_cast<double>(drive.capacity_bytes)),
-                       drive.over_provisioning_percent, drive.streams, drive.victim)) +
+    return wrapped("drive   ", fmt::format("{} exported, {:.1f} % over-provisioned, {} streams besides S0, victim={}",
+                                           size_text(static_cast<double>(drive.capacity_bytes)),
+                                           drive.over_provisioning_percent, drive.streams, drive.victim)) +
            wrapped("        ",
                    fmt::format("{} superblocks of {}; at most {} open at once, {:.0f} % of the "
                                "over-provisioned",
-                               grouped(drive.reclaim_units),
-                               size_text(static_cast<double>(drive.reclaim_unit_bytes)),
+                               grouped(drive.reclaim_units), size_text(static_cast<double>(drive.reclaim_unit_bytes)),
                                regime.open_units_peak, regime.open_share_percent)) +
-           wrapped("regime  ",
-                   fmt::format(
-                       "live data at peak {:.1f} % of capacity, {:.0f} % of them cold; {:.1f} "
-                       "capacities written",
-                       regime.live_peak_percent, regime.cold_percent, regime.capacities_written));
+           wrapped("regime  ", fmt::format("live data at peak {:.1f} % of capacity, {:.0f} % of them cold; {:.1f} "
+                                           "capacities written",
+                                           regime.live_peak_percent, regime.cold_percent, regime.capacities_written));
 }
 
 Json json_drive(const trib_drive_report &drive) {
@@ -198,25 +187,21 @@ Json json_regime(const Regime &regime) {
 std::vector<std::string> regime_warnings(const Regime &regime, double waf_none) {
     std::vector<std::string> notes;
     if (regime.drive.reclaim_units < UNITS_FEWEST)
-        notes.push_back(fmt::format(
-            "only {} superblocks (a real drive has hundreds): record more data or choose a "
-            "smaller --superblock",
-            regime.drive.reclaim_units));
+        notes.push_back(fmt::format("only {} superblocks (a real drive has hundreds): record more data or choose a "
+                                    "smaller --superblock",
+                                    regime.drive.reclaim_units));
     if (regime.open_share_percent > OPEN_SHARE_MOST_PERCENT)
-        notes.push_back(fmt::format(
-            "open superblocks take {:.0f} % of the over-provisioned ones, which costs every "
-            "row with streams: choose a smaller --superblock or fewer --streams",
-            regime.open_share_percent));
+        notes.push_back(fmt::format("open superblocks take {:.0f} % of the over-provisioned ones, which costs every "
+                                    "row with streams: choose a smaller --superblock or fewer --streams",
+                                    regime.open_share_percent));
     if (regime.capacities_written < CAPACITIES_FEWEST)
-        notes.push_back(fmt::format(
-            "only {:.1f} capacities were written: the steady state may not be reached; record "
-            "a longer run",
-            regime.capacities_written));
+        notes.push_back(fmt::format("only {:.1f} capacities were written: the steady state may not be reached; record "
+                                    "a longer run",
+                                    regime.capacities_written));
     if (waf_none > 0 && waf_none < WAF_NONE_LEAST)
-        notes.push_back(fmt::format(
-            "without placement the steady WAF is only {:.2f}: there is little to gain here; "
-            "raise --fill or --superblock",
-            waf_none));
+        notes.push_back(fmt::format("without placement the steady WAF is only {:.2f}: there is little to gain here; "
+                                    "raise --fill or --superblock",
+                                    waf_none));
     return notes;
 }
 

@@ -36,8 +36,7 @@ RegimeOptions regime_without(const RegimeOptions &regime, const OptionText &driv
 
 // Options of the drive: what the user said in `drive` and `set`, and for the rest a drive sized to
 // the trace. A preset or a capacity of the user's is left alone.
-OptionText drive_options(const RegimeOptions &regime, const OptionText &drive,
-                         const Survey &survey);
+OptionText drive_options(const RegimeOptions &regime, const OptionText &drive, const Survey &survey);
 
 // Simulated IOPS are wanted wherever a drive can tell them, unless the user said otherwise.
 void default_to_latency(OptionText &drive);
@@ -48,8 +47,7 @@ struct Regime {
     double live_peak_percent = 0;  // of the exported capacity
     double cold_percent = 0;       // of the live data at their peak
     double capacities_written = 0; // by the host, after the cold fill
-    double open_share_percent =
-        0; // reclaim units open at once (the most of any row), of the over-provisioned ones
+    double open_share_percent = 0; // reclaim units open at once (the most of any row), of the over-provisioned ones
     uint32_t open_units_peak = 0;
 };
 

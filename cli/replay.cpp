@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "experiment.h"
+#include "failure.h"
+#include "future.h"
 #include "json.h"
 #include "option_text.h"
 #include "pool.h"
-#include "failure.h"
-#include "future.h"
 #include "regime.h"
 #include "requirements.h"
 #include "survey.h"
@@ -50,49 +50,33 @@ void print_drive(const RunResult &run) {
     const trib_drive_report &drive = run.drive;
     auto capacity = static_cast<double>(drive.capacity_bytes);
     double live_peak = static_cast<double>(drive.live_pages_peak * TRIB_BLOCK_BYTES);
-    fmt::print(
-        "{}",
-        wrapped(
-            "drive     ",
-            fmt::format("{}: {} exported, {:.1f} % over-provisioned, {} superblocks of {}, gc={}, "
-                        "victim={}, {} streams besides S0, {:.1f} % live at peak",
-                        drive.name, size_text(capacity), drive.over_provisioning_percent,
-                        grouped(drive.reclaim_units),
-                        size_text(static_cast<double>(drive.reclaim_unit_bytes)), drive.gc,
-                        drive.victim, drive.streams, 100 * live_peak / capacity)));
+    fmt::print("{}", wrapped("drive     ",
+                             fmt::format("{}: {} exported, {:.1f} % over-provisioned, {} superblocks of {}, gc={}, "
+                                         "victim={}, {} streams besides S0, {:.1f} % live at peak",
+                                         drive.name, size_text(capacity), drive.over_provisioning_percent,
+                                         grouped(drive.reclaim_units),
+                                         size_text(static_cast<double>(drive.reclaim_unit_bytes)), drive.gc,
+                                         drive.victim, drive.streams, 100 * live_peak / capacity)));
     fmt::print("WAF       {} over the whole run, {} in steady state (second half)\n",
-               run.waf > 0 ? fixed(run.waf, 3) : "unknown",
-               run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "unknown");
-    fmt::print("pages     {} from the host, {} copied by gc, {} erases\n",
-               grouped(drive.host_pages), grouped(drive.gc_pages), grouped(drive.erases));
+               run.waf > 0 ? fixed(run.waf, 3) : "unknown", run.waf_steady > 0 ? fixed(run.waf_steady, 3) : "unknown");
+    fmt::print("pages     {} from the host, {} copied by gc, {} erases\n", grouped(drive.host_pages),
+               grouped(drive.gc_pages), grouped(drive.erases));
     if (run.iops > 0)
         fmt::print("speed     {} simulated IOPS (4 KiB host writes, {:.1f} s of virtual time)\n",
                    grouped(static_cast<uint64_t>(run.iops)), drive.virtual_seconds);
-    fmt::print("streams   {} used, at most {} superblocks open at once\n", run.streams.size(),
-               drive.open_units_peak);
+    fmt::print("streams   {} used, at most {} superblocks open at once\n", run.streams.size(), drive.open_units_peak);
 }
 
 void print_streams(const RunResult &run) {
-    Table table({{"stream"},
-                 {"written"},
-                 {"died"},
-                 {"live"},
-                 {"life p25"},
-                 {"p50"},
-                 {"p75"},
-                 {"superblocks"}});
+    Table table({{"stream"}, {"written"}, {"died"}, {"live"}, {"life p25"}, {"p50"}, {"p75"}, {"superblocks"}});
     for (const StreamTally &stream : run.streams) {
         auto life = [&](double fraction) {
-            return stream.lifetimes.weight() ? size_text(stream.lifetimes.quantile(fraction))
-                                             : std::string("-");
+            return stream.lifetimes.weight() ? size_text(stream.lifetimes.quantile(fraction)) : std::string("-");
         };
-        auto units =
-            run.drive.reclaim_unit_bytes ? stream.written_bytes / run.drive.reclaim_unit_bytes : 0;
-        table.add({"S" + std::to_string(stream.stream),
-                   size_text(static_cast<double>(stream.written_bytes)),
-                   size_text(static_cast<double>(stream.died_bytes)),
-                   size_text(static_cast<double>(stream.live_bytes)), life(0.25), life(0.5),
-                   life(0.75), grouped(units)});
+        auto units = run.drive.reclaim_unit_bytes ? stream.written_bytes / run.drive.reclaim_unit_bytes : 0;
+        table.add({"S" + std::to_string(stream.stream), size_text(static_cast<double>(stream.written_bytes)),
+                   size_text(static_cast<double>(stream.died_bytes)), size_text(static_cast<double>(stream.live_bytes)),
+                   life(0.25), life(0.5), life(0.75), grouped(units)});
     }
     fmt::print("\n{}", table.text(colours_wanted(STDOUT_FILENO)));
     fmt::print("{}", wrapped("", "Lifetimes are host bytes written between a write and its death, "
@@ -103,12 +87,11 @@ void print_streams(const RunResult &run) {
 
 void print_summary(const ReplayOptions &options, const Survey &survey, const RunResult &run) {
     fmt::print("{}",
-               wrapped("trace     ", fmt::format("{}: {} events, {} written to {} files",
-                                                 options.source.path, grouped(run.events),
-                                                 size_text(static_cast<double>(survey.host_bytes)),
-                                                 grouped(survey.files))));
-    fmt::print("policy    {}: {} signatures, {} re-clusterings\n", run.status.policy,
-               run.status.attributes, run.status.reclusterings);
+               wrapped("trace     ",
+                       fmt::format("{}: {} events, {} written to {} files", options.source.path, grouped(run.events),
+                                   size_text(static_cast<double>(survey.host_bytes)), grouped(survey.files))));
+    fmt::print("policy    {}: {} signatures, {} re-clusterings\n", run.status.policy, run.status.attributes,
+               run.status.reclusterings);
     if (run.has_drive)
         print_drive(run);
     else
@@ -128,8 +111,7 @@ void print_summary(const ReplayOptions &options, const Survey &survey, const Run
         fmt::print("note: the drive refused {} writes\n", grouped(run.status.drive_errors));
 }
 
-Json json_replay(const ReplayOptions &options, const Survey &survey, const RunPlan &plan,
-                 const RunResult &run) {
+Json json_replay(const ReplayOptions &options, const Survey &survey, const RunPlan &plan, const RunResult &run) {
     const trib_drive_report &drive = run.drive;
     Json json = {{"version", COMPARE_JSON_VERSION}, {"command", "replay"}};
     if (run.has_drive) {

@@ -13,7 +13,7 @@ namespace cli {
 struct ReplayOptions {
     SourceSpec source;
     std::string policy, drive, gc;
-    std::vector<std::string> set; // "key=value,..." that win over everything else
+    std::vector<std::string> set;    // "key=value,..." that win over everything else
     std::optional<std::string> json; // where to; "" = standard output
     std::string dump;                // file for the drive's state; "" = none
 };

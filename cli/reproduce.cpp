@@ -40,8 +40,7 @@ std::vector<Reproduction> chosen(const std::string &name) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(found),
                  [&](const Reproduction &each) { return name == "all" || each.name == name; });
     if (found.empty())
-        throw Failure(EXIT_USAGE, fmt::format("no experiment '{}'; valid are all {}", name,
-                                              reproduction_names()));
+        throw Failure(EXIT_USAGE, fmt::format("no experiment '{}'; valid are all {}", name, reproduction_names()));
     return found;
 }
 
@@ -119,8 +118,7 @@ std::string value_text(double value) {
     return value == NO_VALUE ? "-" : fixed(value, size >= 100 ? 0 : size >= 10 ? 1 : 3);
 }
 
-std::string findings_text(const Reproduction &each, const std::vector<Finding> &findings,
-                          bool colours) {
+std::string findings_text(const Reproduction &each, const std::vector<Finding> &findings, bool colours) {
     std::string text = fmt::format("\n{}: {}, {}\n", each.name, each.paper, each.figure);
     text += wrapped("  ", each.setting);
     Table table({{"case", Align::left}, {"ours"}, {"paper"}, {"shape", Align::left, true}, {""}});
@@ -139,16 +137,15 @@ std::string findings_text(const Reproduction &each, const std::vector<Finding> &
 void append_json(Json &json, const Reproduction &each, const std::vector<Finding> &findings) {
     auto value = [](double number) { return number == NO_VALUE ? Json(nullptr) : Json(number); };
     for (const Finding &found : findings)
-        json.push_back(
-            {{"paper", each.paper},
-             {"figure", each.figure},
-             {"case", found.figure_case},
-             {"ours", value(found.ours)},
-             {"paper_value", value(found.paper)},
-             {"shape", found.shape},
-             {"holds", found.holds},
-             {"note", found.note.empty() ? each.setting : each.setting + "; " + found.note},
-             {"experiment", each.name}});
+        json.push_back({{"paper", each.paper},
+                        {"figure", each.figure},
+                        {"case", found.figure_case},
+                        {"ours", value(found.ours)},
+                        {"paper_value", value(found.paper)},
+                        {"shape", found.shape},
+                        {"holds", found.holds},
+                        {"note", found.note.empty() ? each.setting : each.setting + "; " + found.note},
+                        {"experiment", each.name}});
 }
 
 } // namespace
@@ -161,8 +158,7 @@ std::string reproduction_names() {
 }
 
 static std::string sized(unsigned capacity_mib, double cold_percent, const std::string &more) {
-    return fmt::format("drive=emulated,capacity={}M,cold={:.3f},latency=off,{}", capacity_mib,
-                       cold_percent, more);
+    return fmt::format("drive=emulated,capacity={}M,cold={:.3f},latency=off,{}", capacity_mib, cold_percent, more);
 }
 
 std::string drive_for(unsigned size_mib, const std::string &more) {
@@ -183,8 +179,8 @@ bool within(double value, double low, double high) {
     return value >= low && value <= high;
 }
 
-Finding finding(const std::string &figure_case, double ours, double paper, const std::string &shape,
-                bool holds, const std::string &note) {
+Finding finding(const std::string &figure_case, double ours, double paper, const std::string &shape, bool holds,
+                const std::string &note) {
     return {figure_case, ours, paper, shape, holds, note};
 }
 

@@ -16,10 +16,10 @@
 namespace cli {
 
 struct Trial {
-    std::string name;           // within its experiment
+    std::string name; // within its experiment
     // A generator and its options, or a committed experiment (.ini) and options of its reader.
     std::string workload, work;
-    std::string pipeline;       // policy and drive; an experiment brings its own drive
+    std::string pipeline; // policy and drive; an experiment brings its own drive
 };
 
 constexpr double NO_VALUE = -1;
@@ -88,7 +88,7 @@ std::string full_drive_for(unsigned size_mib, const std::string &more);
 std::string work_of(unsigned size_mib, double times, const std::string &more = "");
 
 bool within(double value, double low, double high);
-Finding finding(const std::string &figure_case, double ours, double paper, const std::string &shape,
-                bool holds, const std::string &note = "");
+Finding finding(const std::string &figure_case, double ours, double paper, const std::string &shape, bool holds,
+                const std::string &note = "");
 
 } // namespace cli

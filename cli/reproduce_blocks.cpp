@@ -38,8 +38,7 @@ std::string fios_pipeline(const std::string &policy) {
     return "policy=" + policy + "," + full_drive_for(FIOS_MIB, FIOS_DRIVE);
 }
 
-const char *const FEATURES[] = {"frequency", "sequentiality", "adjacent", "coherency",
-                                "frequency+adjacent"};
+const char *const FEATURES[] = {"frequency", "sequentiality", "adjacent", "coherency", "frequency+adjacent"};
 
 std::vector<Finding> judge_features(const TrialResults &results, const char *matrix) {
     std::vector<Finding> found;
@@ -51,28 +50,23 @@ std::vector<Finding> judge_features(const TrialResults &results, const char *mat
         double best = 1e9, worst = 0, best_single = 1e9;
         for (const char *feature : FEATURES) {
             double waf = relative(feature);
-            found.push_back(
-                finding(name + " " + feature + ", WAF/legacy", waf, NO_VALUE, REPORTED, true));
+            found.push_back(finding(name + " " + feature + ", WAF/legacy", waf, NO_VALUE, REPORTED, true));
             best = std::min(best, waf);
             worst = std::max(worst, waf);
             if (std::string(feature).find('+') == std::string::npos)
                 best_single = std::min(best_single, waf);
         }
-        found.push_back(finding(
-            name + " auto, WAF/legacy", relative("auto"), NO_VALUE, "<= frequency (1 %)",
-            relative("auto") <= 1.01 * relative("frequency"), fmt::format("matrix={}", matrix)));
+        found.push_back(finding(name + " auto, WAF/legacy", relative("auto"), NO_VALUE, "<= frequency (1 %)",
+                                relative("auto") <= 1.01 * relative("frequency"), fmt::format("matrix={}", matrix)));
         if (matrix == std::string("decimal"))
-            found.push_back(finding(name + " auto, decimal/binary",
-                                    relative("auto") / relative("auto, binary"), NO_VALUE,
-                                    "at most 1", relative("auto") <= relative("auto, binary")));
+            found.push_back(finding(name + " auto, decimal/binary", relative("auto") / relative("auto, binary"),
+                                    NO_VALUE, "at most 1", relative("auto") <= relative("auto, binary")));
         found.push_back(finding(name + " auto, cost-benefit victims",
-                                results.waf(name + " auto, cost-benefit") /
-                                    results.waf(name + " legacy, cost-benefit"),
+                                results.waf(name + " auto, cost-benefit") / results.waf(name + " legacy, cost-benefit"),
                                 NO_VALUE, REPORTED, true));
         found.push_back(finding(name + " best, WAF/legacy", best, 0.8, "at most 0.8", best <= 0.8));
-        found.push_back(finding(name + " worst/best single", worst / best_single, NO_VALUE,
-                                "above 1", worst > 1.001 * best_single,
-                                "not every feature helps every workload"));
+        found.push_back(finding(name + " worst/best single", worst / best_single, NO_VALUE, "above 1",
+                                worst > 1.001 * best_single, "not every feature helps every workload"));
     }
     return found;
 }
@@ -86,13 +80,10 @@ Reproduction fios_features(const char *name, const char *figure, const std::stri
                              matrix,
                          {},
                          nullptr};
-    each.judge = [matrix](const TrialResults &results) {
-        return judge_features(results, matrix.c_str());
-    };
+    each.judge = [matrix](const TrialResults &results) { return judge_features(results, matrix.c_str()); };
     for (const Load &load : fios_loads()) {
         auto add = [&](const std::string &what, const std::string &policy) {
-            each.trials.push_back(
-                {load.name + (" " + what), load.workload, load.work, fios_pipeline(policy)});
+            each.trials.push_back({load.name + (" " + what), load.workload, load.work, fios_pipeline(policy)});
         };
         add("legacy", "none");
         add("auto", "fios,matrix=" + matrix);
@@ -110,21 +101,16 @@ std::vector<Finding> judge_chunks(const TrialResults &results) {
     double before = 0, at_32 = results.waf("32K");
     for (const char *chunk : {"8K", "32K", "128K", "512K"}) {
         double waf = results.waf(chunk);
-        found.push_back(finding(fmt::format("chunk {}, WAF", chunk), waf, NO_VALUE,
-                                ">= smaller chunk (2 %)", waf >= 0.98 * before));
+        found.push_back(finding(fmt::format("chunk {}, WAF", chunk), waf, NO_VALUE, ">= smaller chunk (2 %)",
+                                waf >= 0.98 * before));
         before = waf;
     }
-    found.push_back(finding("WAF at 512K / at 32K", before / at_32, NO_VALUE,
-                            "above 1 (knee at 32K)", before > at_32));
+    found.push_back(finding("WAF at 512K / at 32K", before / at_32, NO_VALUE, "above 1 (knee at 32K)", before > at_32));
     return found;
 }
 
 Reproduction fios_chunks() {
-    Reproduction each = {"fios-fig13",
-                         FIOS,
-                         "Fig. 13 (chunk size)",
-                         "zipf in extents of 32 KiB, frequency alone",
-                         {},
+    Reproduction each = {"fios-fig13", FIOS, "Fig. 13 (chunk size)", "zipf in extents of 32 KiB, frequency alone", {},
                          judge_chunks};
     for (const char *chunk : {"8K", "32K", "128K", "512K"})
         each.trials.push_back({chunk, "zipf", work_of(FIOS_MIB, FIOS_TIMES, "extent=32K"),
@@ -141,25 +127,22 @@ std::vector<Finding> judge_online(const TrialResults &results) {
     for (const char *n : {"20", "60", "100"}) {
         double waf = results.waf(n);
         found.push_back(finding(fmt::format("OFIOS, n={} %, WAF", n), waf, NO_VALUE,
-                                before > 0 ? "<= smaller n (2 %)" : REPORTED,
-                                before <= 0 || waf <= 1.02 * before));
+                                before > 0 ? "<= smaller n (2 %)" : REPORTED, before <= 0 || waf <= 1.02 * before));
         before = waf;
         cut = 100 * (waf / legacy - 1);
     }
     found.push_back(finding("OFIOS against legacy, %", cut, -47.1, "falls", cut < 0));
-    found.push_back(finding("OFIOS / FIOS once trained", before / fixed, NO_VALUE, "at most 1",
-                            before <= fixed));
+    found.push_back(finding("OFIOS / FIOS once trained", before / fixed, NO_VALUE, "at most 1", before <= fixed));
     return found;
 }
 
 Reproduction fios_online() {
-    Reproduction each = {
-        "fios-fig16",
-        FIOS,
-        "Fig. 16 (training share of a window)",
-        "80/20 whose hot set moves half-way stands in for six workloads a container",
-        {},
-        judge_online};
+    Reproduction each = {"fios-fig16",
+                         FIOS,
+                         "Fig. 16 (training share of a window)",
+                         "80/20 whose hot set moves half-way stands in for six workloads a container",
+                         {},
+                         judge_online};
     const std::string work = work_of(FIOS_MIB, 8, "shift_at=50");
     auto add = [&](const char *name, const std::string &policy) {
         each.trials.push_back({name, "hotcold", work, fios_pipeline(policy)});
@@ -205,8 +188,8 @@ std::vector<Finding> judge_selection(const TrialResults &) {
             std::sort(text.begin(), text.end());
             return text;
         };
-        found.push_back(finding(each.name, NO_VALUE, NO_VALUE, ours + " = " + wanted,
-                                sorted(ours) == sorted(wanted), each.source));
+        found.push_back(
+            finding(each.name, NO_VALUE, NO_VALUE, ours + " = " + wanted, sorted(ours) == sorted(wanted), each.source));
     }
     return found;
 }
@@ -240,15 +223,14 @@ std::vector<Finding> judge_sepbit(const TrialResults &results) {
         for (const auto &scheme : SEPBIT_SCHEMES) {
             bool ours = scheme.name == std::string("SepBIT");
             double least = std::min({waf("zipf", "NoSep"), waf("zipf", "SFR"), waf("zipf", "MQ")});
-            found.push_back(finding(fmt::format("zipf, {}, {}", victim, scheme.name),
-                                    waf("zipf", scheme.name), NO_VALUE,
-                                    ours ? "below MQ, SFR and NoSep" : REPORTED,
+            found.push_back(finding(fmt::format("zipf, {}, {}", victim, scheme.name), waf("zipf", scheme.name),
+                                    NO_VALUE, ours ? "below MQ, SFR and NoSep" : REPORTED,
                                     !ours || waf("zipf", "SepBIT") < least));
         }
         for (const auto &scheme : SEPBIT_SCHEMES) {
             double ratio = waf("uniform", scheme.name) / waf("uniform", "NoSep");
-            found.push_back(finding(fmt::format("uniform, {}, {} / NoSep", victim, scheme.name),
-                                    ratio, NO_VALUE, "within 3 % of 1", within(ratio, 0.97, 1.03)));
+            found.push_back(finding(fmt::format("uniform, {}, {} / NoSep", victim, scheme.name), ratio, NO_VALUE,
+                                    "within 3 % of 1", within(ratio, 0.97, 1.03)));
         }
     }
     return found;
@@ -265,12 +247,10 @@ Reproduction sepbit_zipf() {
     for (const char *work : {"zipf", "uniform"})
         for (const char *victim : {"greedy", "cost-benefit"})
             for (const auto &scheme : SEPBIT_SCHEMES)
-                each.trials.push_back(
-                    {fmt::format("{} {} {}", work, victim, scheme.name), work,
-                     work_of(SEPBIT_MIB, 6),
-                     fmt::format("{},victim={},{}", scheme.pipeline, victim,
-                                 full_drive_for(SEPBIT_MIB, "op=15,superblock=128K,streams=8,"
-                                                            "device_streams=8"))});
+                each.trials.push_back({fmt::format("{} {} {}", work, victim, scheme.name), work, work_of(SEPBIT_MIB, 6),
+                                       fmt::format("{},victim={},{}", scheme.pipeline, victim,
+                                                   full_drive_for(SEPBIT_MIB, "op=15,superblock=128K,streams=8,"
+                                                                              "device_streams=8"))});
     return each;
 }
 
@@ -290,9 +270,8 @@ std::vector<std::string> online_policies() {
 std::vector<Finding> judge_half_full(const TrialResults &results) {
     std::vector<Finding> found;
     for (const std::string &policy : online_policies())
-        found.push_back(finding(
-            policy + ", WAF", results.waf(policy), NO_VALUE, "within 2 % of none's",
-            std::fabs(results.waf(policy) - results.waf("none")) <= 0.02 * results.waf("none")));
+        found.push_back(finding(policy + ", WAF", results.waf(policy), NO_VALUE, "within 2 % of none's",
+                                std::fabs(results.waf(policy) - results.waf("none")) <= 0.02 * results.waf("none")));
     return found;
 }
 
@@ -304,19 +283,17 @@ Reproduction control_half_full() {
                          {},
                          judge_half_full};
     for (const std::string &policy : online_policies())
-        each.trials.push_back(
-            {policy, "lsm", work_of(CONTROL_MIB, 5, CONTROL_LSM),
-             fmt::format("policy={},gc=same,drive=emulated,capacity={}M,op=7,superblock=512K,"
-                         "streams=8,latency=off",
-                         policy, 2 * CONTROL_MIB)});
+        each.trials.push_back({policy, "lsm", work_of(CONTROL_MIB, 5, CONTROL_LSM),
+                               fmt::format("policy={},gc=same,drive=emulated,capacity={}M,op=7,superblock=512K,"
+                                           "streams=8,latency=off",
+                                           policy, 2 * CONTROL_MIB)});
     return each;
 }
 
 // Both tables put the compilers' outputs apart, as S1 to S4 or as S7 to S10.
 Reproduction control_labels() {
     const std::string work = work_of(CONTROL_MIB, 5);
-    const std::string drive =
-        full_drive_for(CONTROL_MIB, "op=7,superblock=512K,streams=10,device_streams=10,gc=same");
+    const std::string drive = full_drive_for(CONTROL_MIB, "op=7,superblock=512K,streams=10,device_streams=10,gc=same");
     return {"control-labels",
             "control G15",
             "streams under other names",
@@ -337,27 +314,24 @@ std::vector<Finding> judge_blind(const TrialResults &results) {
     for (const char *work : {"uniform", "hotcold"}) {
         std::string name = work;
         double ratio = results.waf(name + " blind") / results.waf(name + " none");
-        found.push_back(
-            finding(name + ", by address / none", ratio, NO_VALUE, ">= 0.98", ratio >= 0.98));
+        found.push_back(finding(name + ", by address / none", ratio, NO_VALUE, ">= 0.98", ratio >= 0.98));
     }
     return found;
 }
 
 Reproduction control_blind() {
-    Reproduction each = {
-        "control-blind",
-        "control G16",
-        "streams that know nothing",
-        "equal-partition: addresses in eight equal parts, heat scattered over them",
-        {},
-        judge_blind};
+    Reproduction each = {"control-blind",
+                         "control G16",
+                         "streams that know nothing",
+                         "equal-partition: addresses in eight equal parts, heat scattered over them",
+                         {},
+                         judge_blind};
     for (const char *work : {"uniform", "hotcold"})
         for (const char *policy : {"none", "equal-partition"})
-            each.trials.push_back(
-                {std::string(work) + (policy[0] == 'n' ? " none" : " blind"), work,
-                 work_of(SEPBIT_MIB, 6, work[0] == 'h' ? "extent=4K" : ""),
-                 fmt::format("policy={},gc=shared,{}", policy,
-                             full_drive_for(SEPBIT_MIB, "op=15,superblock=128K,streams=8"))});
+            each.trials.push_back({std::string(work) + (policy[0] == 'n' ? " none" : " blind"), work,
+                                   work_of(SEPBIT_MIB, 6, work[0] == 'h' ? "extent=4K" : ""),
+                                   fmt::format("policy={},gc=shared,{}", policy,
+                                               full_drive_for(SEPBIT_MIB, "op=15,superblock=128K,streams=8"))});
     return each;
 }
 

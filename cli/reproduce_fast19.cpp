@@ -11,8 +11,7 @@ const std::vector<Scheme> FAST19_SCHEMES = {{"Baseline", "policy=none"},
                                             {"PCStream", "policy=pcstream"},
                                             {"Manual", "policy=manual"}};
 
-std::vector<Finding> judge_internal_streams(const std::vector<std::string> &works,
-                                            const TrialResults &results) {
+std::vector<Finding> judge_internal_streams(const std::vector<std::string> &works, const TrialResults &results) {
     static const double cuts[] = {25, 22, 17, 12};
     std::vector<Finding> found;
     double cut_before = 1e9, mean_plain[4] = {}, mean_with[4] = {};
@@ -28,18 +27,17 @@ std::vector<Finding> judge_internal_streams(const std::vector<std::string> &work
             mean_with[i] += with / count;
             found.push_back(finding(name + ", WAF", plain, NO_VALUE, REPORTED, true));
             if (plain > 1.2)
-                found.push_back(finding(name + ", cut in %", 100 * (1 - with / plain), NO_VALUE,
-                                        "above 3", with < 0.97 * plain));
+                found.push_back(
+                    finding(name + ", cut in %", 100 * (1 - with / plain), NO_VALUE, "above 3", with < 0.97 * plain));
         }
-        found.push_back(finding(scheme + ", mean cut in %", cut, cuts[i],
-                                i ? "<= scheme before" : "the largest", cut <= cut_before));
+        found.push_back(finding(scheme + ", mean cut in %", cut, cuts[i], i ? "<= scheme before" : "the largest",
+                                cut <= cut_before));
         cut_before = cut;
     }
     double best_plain = std::min(mean_plain[2], mean_plain[3]);
     for (size_t i = 0; i < 2; i++)
-        found.push_back(finding(std::string(FAST19_SCHEMES[i].name) + "+int, mean WAF",
-                                mean_with[i], NO_VALUE, "> PCStream*, Manual",
-                                mean_with[i] > best_plain));
+        found.push_back(finding(std::string(FAST19_SCHEMES[i].name) + "+int, mean WAF", mean_with[i], NO_VALUE,
+                                "> PCStream*, Manual", mean_with[i] > best_plain));
     return found;
 }
 

@@ -20,8 +20,7 @@ struct Scheme {
 extern const std::vector<Scheme> FAST19_SCHEMES;
 
 // Fig. 12; trials "WORK SCHEME" and "WORK SCHEME+int".
-std::vector<Finding> judge_internal_streams(const std::vector<std::string> &works,
-                                            const TrialResults &results);
+std::vector<Finding> judge_internal_streams(const std::vector<std::string> &works, const TrialResults &results);
 
 // Fig. 13: share of the written bytes that went to S0, in percent.
 double unknown_percent(const RunResult &run);

@@ -44,10 +44,8 @@ std::vector<Finding> judge_vstream(const TrialResults &results) {
     double cost = results.excess("SGC") / std::max(1e-9, results.excess("Legacy"));
     double swapped = results.excess("SGC swap"), normal = results.excess("NGC swap");
     return {
-        finding("Legacy, steady WAF", results.waf("Legacy"), NO_VALUE, "copies at all",
-                results.waf("Legacy") > 1.2),
-        finding("Auto throughput / Legacy", auto_speed(results), NO_VALUE, "above 1",
-                auto_speed(results) > 1),
+        finding("Legacy, steady WAF", results.waf("Legacy"), NO_VALUE, "copies at all", results.waf("Legacy") > 1.2),
+        finding("Auto throughput / Legacy", auto_speed(results), NO_VALUE, "above 1", auto_speed(results) > 1),
         finding("NGC throughput / Legacy", speed(results, "NGC"), NO_VALUE, "above Auto's",
                 speed(results, "NGC") > auto_speed(results)),
         finding("SGC throughput / Legacy", speed(results, "SGC"), 3.7, "not below NGC's (1 %)",
@@ -56,8 +54,7 @@ std::vector<Finding> judge_vstream(const TrialResults &results) {
                 "here is the speed without any copy"),
         finding("SGC copies / Legacy's, steady", cost, 0.65, "at most 0.1", cost <= 0.1,
                 "the paper prints -35 %; separation that is complete leaves nothing to copy"),
-        finding("copies per page after a swap, SGC", swapped, NO_VALUE, "not above NGC's",
-                swapped <= normal + 1e-6,
+        finding("copies per page after a swap, SGC", swapped, NO_VALUE, "not above NGC's", swapped <= normal + 1e-6,
                 fmt::format("two partitions change places half-way; NGC: {:.4f}", normal)),
     };
 }
@@ -81,12 +78,10 @@ Reproduction vstream_synthetic() {
 std::vector<Finding> judge_f2fs(const TrialResults &results) {
     double copies = results.excess("SGC") / std::max(1e-9, results.excess("Legacy"));
     return {
-        finding("Auto throughput / Legacy", auto_speed(results), NO_VALUE, "above 0.97",
-                auto_speed(results) > 0.97),
-        finding("Manual throughput / Legacy", speed(results, "Manual"), NO_VALUE,
-                "about Auto's or above", speed(results, "Manual") > 0.95 * auto_speed(results)),
-        finding("NGC throughput / Legacy", speed(results, "NGC"), NO_VALUE, "above 1",
-                speed(results, "NGC") > 1),
+        finding("Auto throughput / Legacy", auto_speed(results), NO_VALUE, "above 0.97", auto_speed(results) > 0.97),
+        finding("Manual throughput / Legacy", speed(results, "Manual"), NO_VALUE, "about Auto's or above",
+                speed(results, "Manual") > 0.95 * auto_speed(results)),
+        finding("NGC throughput / Legacy", speed(results, "NGC"), NO_VALUE, "above 1", speed(results, "NGC") > 1),
         finding("SGC throughput / Legacy", speed(results, "SGC"), 1.48, "above NGC's",
                 speed(results, "SGC") > speed(results, "NGC")),
         finding("SGC copies / Legacy's", copies, 0.49, "at most 0.7", copies <= 0.7),
@@ -96,18 +91,16 @@ std::vector<Finding> judge_f2fs(const TrialResults &results) {
 // The smartphone trace is not public, and no generator of ours writes like F2FS.
 Reproduction vstream_f2fs() {
     const std::string work = work_of(704, 6, "memtable=256K,target=256K,base=4M,multiplier=5");
-    Reproduction each = {
-        "vstream-fig6",
-        VSTREAM,
-        "Fig. 6 (smartphone, seven streams)",
-        "SYNTHETIC STAND-IN, not F2FS: an LSM whose log, manifest and five levels are the seven "
-        "virtual streams; the drive of Fig. 5",
-        {},
-        judge_f2fs};
+    Reproduction each = {"vstream-fig6",
+                         VSTREAM,
+                         "Fig. 6 (smartphone, seven streams)",
+                         "SYNTHETIC STAND-IN, not F2FS: an LSM whose log, manifest and five levels are the seven "
+                         "virtual streams; the drive of Fig. 5",
+                         {},
+                         judge_f2fs};
     for (const Scheme &scheme : VSTREAM_SCHEMES)
         each.trials.push_back({scheme.name, "lsm", work, vstream_pipeline(scheme)});
-    each.trials.push_back(
-        {"Manual", "lsm", work, std::string("policy=manual,gc=shared,") + VSTREAM_DRIVE});
+    each.trials.push_back({"Manual", "lsm", work, std::string("policy=manual,gc=shared,") + VSTREAM_DRIVE});
     return each;
 }
 
@@ -123,8 +116,7 @@ struct Load {
 };
 
 std::vector<Load> dstream_loads() {
-    return {{"Virt", "tenants", work_of(512, 4, "tenants=3,mix=lsm+wal-pages+zipf"), -82, 25, -6,
-             0.77, 0.13},
+    return {{"Virt", "tenants", work_of(512, 4, "tenants=3,mix=lsm+wal-pages+zipf"), -82, 25, -6, 0.77, 0.13},
             {"FIU", "zipf", work_of(922, 3, "exponent=1.2"), -39, 31, -10, 0.05, 0.03},
             {"MSR", "wal-pages", work_of(922, 3), -70, 8, -24, 0.21, 0.07}};
 }
@@ -147,11 +139,9 @@ Ios ios_of(const RunResult &run) {
     auto host = static_cast<double>(run.drive.host_pages);
     Ios ios;
     ios.gc = 2 * static_cast<double>(run.drive.gc_pages) / host;
-    ios.metadata =
-        static_cast<double>(run.drive.metadata_pages + run.drive.metadata_read_pages) / host;
+    ios.metadata = static_cast<double>(run.drive.metadata_pages + run.drive.metadata_read_pages) / host;
     if (run.drive.map_lookups)
-        ios.miss_percent = 100 * static_cast<double>(run.drive.map_misses) /
-                           static_cast<double>(run.drive.map_lookups);
+        ios.miss_percent = 100 * static_cast<double>(run.drive.map_misses) / static_cast<double>(run.drive.map_lookups);
     return ios;
 }
 
@@ -167,16 +157,14 @@ std::vector<Finding> judge_sweep(const TrialResults &results) {
         Ios now = ios_of(results.at(k));
         bool first = k == counts[0];
         found.push_back(finding(fmt::format("k={} GC I/O per page", k), now.gc, NO_VALUE,
-                                first ? "the most (2 %)" : "<= k before (2 %)",
-                                first || now.gc <= 1.02 * before.gc));
-        found.push_back(finding(fmt::format("k={} metadata I/O per page", k), now.metadata,
-                                NO_VALUE, first ? "the least" : ">= k before",
-                                first || now.metadata >= before.metadata));
+                                first ? "the most (2 %)" : "<= k before (2 %)", first || now.gc <= 1.02 * before.gc));
+        found.push_back(finding(fmt::format("k={} metadata I/O per page", k), now.metadata, NO_VALUE,
+                                first ? "the least" : ">= k before", first || now.metadata >= before.metadata));
         before = now;
     }
     Ios few = ios_of(results.at("4"));
-    found.push_back(finding("total, k=16 / k=4", before.total() / few.total(), NO_VALUE, "above 1",
-                            before.total() > few.total()));
+    found.push_back(
+        finding("total, k=16 / k=4", before.total() / few.total(), NO_VALUE, "above 1", before.total() > few.total()));
     return found;
 }
 
@@ -190,8 +178,7 @@ Reproduction dstream_sweep() {
                          {},
                          judge_sweep};
     for (const char *k : {"1", "4", "8", "16"})
-        each.trials.push_back(
-            {k, load.workload, load.work, dstream_pipeline(",k=" + std::string(k))});
+        each.trials.push_back({k, load.workload, load.work, dstream_pipeline(",k=" + std::string(k))});
     return each;
 }
 
@@ -200,15 +187,14 @@ std::vector<Finding> judge_k(const TrialResults &results) {
     for (const Load &load : dstream_loads()) {
         std::vector<double> k;
         for (const Sample &sample : results.at(load.name).samples)
-            k.push_back((POOL_KIB - static_cast<double>(sample.map_cache_bytes) / 1024) /
-                        BUFFER_KIB);
+            k.push_back((POOL_KIB - static_cast<double>(sample.map_cache_bytes) / 1024) / BUFFER_KIB);
         // The first pass over the address space updates nothing, so k can only fall after it.
         auto half = k.begin() + static_cast<long>(k.size() / 2);
         auto ends = std::minmax_element(half, k.end());
-        found.push_back(finding(std::string(load.name) + ", least k, second half", *ends.first,
-                                NO_VALUE, "10 or less", *ends.first <= 10));
-        found.push_back(finding(std::string(load.name) + ", most k, second half", *ends.second,
-                                NO_VALUE, "below 16", *ends.second < STREAMS));
+        found.push_back(finding(std::string(load.name) + ", least k, second half", *ends.first, NO_VALUE, "10 or less",
+                                *ends.first <= 10));
+        found.push_back(finding(std::string(load.name) + ", most k, second half", *ends.second, NO_VALUE, "below 16",
+                                *ends.second < STREAMS));
     }
     return found;
 }
@@ -220,20 +206,18 @@ std::vector<Finding> judge_totals(const TrialResults &results) {
         Ios fixed = ios_of(results.at(name + " 16")), now = ios_of(results.at(name));
         double metadata = change(now.metadata, fixed.metadata), gc = change(now.gc, fixed.gc),
                total = change(now.total(), fixed.total());
-        found.push_back(finding(name + " metadata I/O, %", metadata, load.metadata, "-33 or less",
-                                metadata <= -33));
-        found.push_back(
-            finding(name + " GC I/O, %", gc, load.gc, "rises, at most 40", within(gc, 0, 40)));
+        found.push_back(finding(name + " metadata I/O, %", metadata, load.metadata, "-33 or less", metadata <= -33));
+        found.push_back(finding(name + " GC I/O, %", gc, load.gc, "rises, at most 40", within(gc, 0, 40)));
         found.push_back(finding(name + " total I/O, %", total, load.total, "falls", total < 0));
-        found.push_back(finding(name + " misses at 16, %", fixed.miss_percent, load.misses_before,
-                                "misses at all", fixed.miss_percent > 0));
-        found.push_back(finding(name + " misses, DStream, %", now.miss_percent, load.misses_after,
-                                "a third less", now.miss_percent <= 0.67 * fixed.miss_percent));
+        found.push_back(finding(name + " misses at 16, %", fixed.miss_percent, load.misses_before, "misses at all",
+                                fixed.miss_percent > 0));
+        found.push_back(finding(name + " misses, DStream, %", now.miss_percent, load.misses_after, "a third less",
+                                now.miss_percent <= 0.67 * fixed.miss_percent));
     }
-    double loss = change(ios_of(results.at("Virt, whole map")).total(),
-                         ios_of(results.at("Virt 16, whole map")).total());
-    found.push_back(finding("Virt total with the whole map cached, %", loss, NO_VALUE,
-                            "not below 0 (control)", loss >= 0));
+    double loss =
+        change(ios_of(results.at("Virt, whole map")).total(), ios_of(results.at("Virt 16, whole map")).total());
+    found.push_back(
+        finding("Virt total with the whole map cached, %", loss, NO_VALUE, "not below 0 (control)", loss >= 0));
     return found;
 }
 
@@ -258,14 +242,12 @@ Reproduction dstream_totals() {
                          judge_totals};
     for (const Load &load : dstream_loads()) {
         each.trials.push_back({load.name, load.workload, load.work, dstream_pipeline("")});
-        each.trials.push_back(
-            {std::string(load.name) + " 16", load.workload, load.work, dstream_pipeline(",k=16")});
+        each.trials.push_back({std::string(load.name) + " 16", load.workload, load.work, dstream_pipeline(",k=16")});
     }
     const std::string whole = ",pool=4M,buffer=192K";
     Load virt = dstream_loads().front();
     each.trials.push_back({"Virt, whole map", virt.workload, virt.work, dstream_pipeline(whole)});
-    each.trials.push_back(
-        {"Virt 16, whole map", virt.workload, virt.work, dstream_pipeline(",k=16" + whole)});
+    each.trials.push_back({"Virt 16, whole map", virt.workload, virt.work, dstream_pipeline(",k=16" + whole)});
     return each;
 }
 

@@ -45,42 +45,35 @@ struct Recorded {
     const char *name, *experiment;
 };
 
-const Recorded HOTSTORAGE_WORKS[] = {
-    {"UR", "db-update.ini"}, {"AR", "db-append.ini"}, {"FR", "db-fill.ini"}};
+const Recorded HOTSTORAGE_WORKS[] = {{"UR", "db-update.ini"}, {"AR", "db-append.ini"}, {"FR", "db-fill.ini"}};
 
-void add_ratio(std::vector<Finding> &found, const std::string &name, double ours, double paper,
-               double low, double high) {
-    found.push_back(finding(name, ours, paper, fmt::format("{:.2f} to {:.2f}", low, high),
-                            within(ours, low, high)));
+void add_ratio(std::vector<Finding> &found, const std::string &name, double ours, double paper, double low,
+               double high) {
+    found.push_back(finding(name, ours, paper, fmt::format("{:.2f} to {:.2f}", low, high), within(ours, low, high)));
 }
 
-const Scheme AUTOSTREAMS[] = {{"SFR", "policy=autostream-sfr,gc=same"},
-                              {"MQ", "policy=autostream-mq,gc=same"}};
+const Scheme AUTOSTREAMS[] = {{"SFR", "policy=autostream-sfr,gc=same"}, {"MQ", "policy=autostream-mq,gc=same"}};
 
 void judge_recorded(const TrialResults &results, const std::string &name, const double *paper,
                     std::vector<Finding> &found) {
     auto waf = [&](const std::string &scheme) {
-        return scheme == "AutoStream"
-                   ? std::min(results.waf(name + " SFR"), results.waf(name + " MQ"))
-                   : results.waf(name + " " + scheme);
+        return scheme == "AutoStream" ? std::min(results.waf(name + " SFR"), results.waf(name + " MQ"))
+                                      : results.waf(name + " " + scheme);
     };
     double before = 0;
     for (size_t i = 0; i < std::size(HOTSTORAGE_SCHEMES); i++) {
         const char *scheme = HOTSTORAGE_SCHEMES[i].name;
-        found.push_back(finding(name + " " + scheme, waf(scheme), paper[i],
-                                i ? "<= the one above (5 %)" : "above 1.05",
+        found.push_back(finding(name + " " + scheme, waf(scheme), paper[i], i ? "<= the one above (5 %)" : "above 1.05",
                                 i ? waf(scheme) <= 1.05 * before : waf(scheme) > 1.05));
         before = waf(scheme);
     }
-    add_ratio(found, name + " AutoStream/Baseline", waf("AutoStream") / waf("Baseline"),
-              paper[1] / paper[0], 0.90, 1.06);
-    add_ratio(found, name + " PCStream/AutoStream", waf("PCStream") / waf("AutoStream"),
-              paper[3] / paper[1], 0.61, 0.82);
-    add_ratio(found, name + " PCStream*/PCStream", waf("PCStream*") / waf("PCStream"),
-              paper[2] / paper[3], 1.06, 1.20);
-    add_ratio(found, name + " PCStream/Baseline, WAF-1",
-              (waf("PCStream") - 1) / (waf("Baseline") - 1), (paper[3] - 1) / (paper[0] - 1), 0.13,
-              0.44);
+    add_ratio(found, name + " AutoStream/Baseline", waf("AutoStream") / waf("Baseline"), paper[1] / paper[0], 0.90,
+              1.06);
+    add_ratio(found, name + " PCStream/AutoStream", waf("PCStream") / waf("AutoStream"), paper[3] / paper[1], 0.61,
+              0.82);
+    add_ratio(found, name + " PCStream*/PCStream", waf("PCStream*") / waf("PCStream"), paper[2] / paper[3], 1.06, 1.20);
+    add_ratio(found, name + " PCStream/Baseline, WAF-1", (waf("PCStream") - 1) / (waf("Baseline") - 1),
+              (paper[3] - 1) / (paper[0] - 1), 0.13, 0.44);
 }
 
 std::vector<Finding> judge_hotstorage(const TrialResults &results) {
@@ -92,15 +85,14 @@ std::vector<Finding> judge_hotstorage(const TrialResults &results) {
 }
 
 Reproduction hotstorage_table() {
-    Reproduction each = {
-        "hotstorage18",
-        HOTSTORAGE,
-        "table of WAF (UR, AR, FR)",
-        "small db_bench runs recorded live (bench/experiments/db-*.ini), each on a "
-        "drive sized to it, 7 % over-provisioned, superblock of four tables; the "
-        "paper's ran on 12 GiB",
-        {},
-        judge_hotstorage};
+    Reproduction each = {"hotstorage18",
+                         HOTSTORAGE,
+                         "table of WAF (UR, AR, FR)",
+                         "small db_bench runs recorded live (bench/experiments/db-*.ini), each on a "
+                         "drive sized to it, 7 % over-provisioned, superblock of four tables; the "
+                         "paper's ran on 12 GiB",
+                         {},
+                         judge_hotstorage};
     for (const Recorded &work : HOTSTORAGE_WORKS) {
         auto add = [&](const Scheme &scheme) {
             each.trials.push_back({std::string(work.name) + " " + scheme.name, work.experiment, "",
@@ -129,15 +121,14 @@ std::vector<Finding> judge_recorded_internal(const TrialResults &results) {
     for (size_t i = 0; i < std::size(INTERNAL_SCHEMES); i++) {
         std::string name = INTERNAL_SCHEMES[i].name;
         double cut = 100 * (1 - results.waf(name + "+int") / results.waf(name));
-        found.push_back(finding("UR " + name + ", cut in %", cut, HOTSTORAGE_CUTS[i],
-                                i ? "> 3, <= above + 1" : "> 3", cut > 3 && cut <= before + 1));
+        found.push_back(finding("UR " + name + ", cut in %", cut, HOTSTORAGE_CUTS[i], i ? "> 3, <= above + 1" : "> 3",
+                                cut > 3 && cut <= before + 1));
         before = cut;
     }
     double limit = std::min(results.waf("PCStream"), results.waf("Manual"));
     for (const char *name : {"Baseline", "AutoStream"})
-        found.push_back(finding(
-            std::string("UR ") + name + "+int, WAF", results.waf(name + std::string("+int")),
-            NO_VALUE, "> PCStream*, Manual", results.waf(name + std::string("+int")) > limit));
+        found.push_back(finding(std::string("UR ") + name + "+int, WAF", results.waf(name + std::string("+int")),
+                                NO_VALUE, "> PCStream*, Manual", results.waf(name + std::string("+int")) > limit));
     return found;
 }
 
@@ -150,8 +141,7 @@ Reproduction hotstorage_internal() {
                          judge_recorded_internal};
     for (const Scheme &scheme : INTERNAL_SCHEMES)
         for (const char *gc : {"same", "twin"})
-            each.trials.push_back({std::string(scheme.name) + (gc[0] == 't' ? "+int" : ""),
-                                   "db-update.ini", "",
+            each.trials.push_back({std::string(scheme.name) + (gc[0] == 't' ? "+int" : ""), "db-update.ini", "",
                                    std::string(scheme.pipeline) + ",gc=" + gc + ",streams=7"});
     return each;
 }
@@ -181,32 +171,29 @@ std::vector<Finding> judge_streams(const TrialResults &results) {
 }
 
 Reproduction fast_streams() {
-    Reproduction each = {
-        "fast19-fig2",
-        FAST19,
-        "Fig. 2 (number of streams)",
-        "RocksDB: native LSM generator, table by level; drive preset pm963 at 1/256",
-        {},
-        judge_streams};
+    Reproduction each = {"fast19-fig2",
+                         FAST19,
+                         "Fig. 2 (number of streams)",
+                         "RocksDB: native LSM generator, table by level; drive preset pm963 at 1/256",
+                         {},
+                         judge_streams};
     for (unsigned m = 1; m <= STREAMS_MOST; m++)
-        each.trials.push_back(
-            {std::to_string(m), "lsm", lsm_with(""),
-             fmt::format("policy=manual,gc=same,{}",
-                         drive_for(SIZE_MIB, fmt::format("preset=pm963,superblock=2M,streams={},"
-                                                         "device_streams={}",
-                                                         m, m)))});
+        each.trials.push_back({std::to_string(m), "lsm", lsm_with(""),
+                               fmt::format("policy=manual,gc=same,{}",
+                                           drive_for(SIZE_MIB, fmt::format("preset=pm963,superblock=2M,streams={},"
+                                                                           "device_streams={}",
+                                                                           m, m)))});
     return each;
 }
 
 // ---- the five workloads ----
 
 std::vector<Work> fast_works() {
-    return {
-        lsm_work("RocksDB"),
-        {"Cassandra", "tenants", work_of(SIZE_MIB, TIMES, "tenants=8,mix=universal"), "cassandra"},
-        {"SQLite", "wal-pages", work_of(SIZE_MIB / 2, TIMES), "sqlite"},
-        {"GCC", "builds", work_of(SIZE_MIB, TIMES), "gcc"},
-        {"Mixed 1", "tenants", work_of(SIZE_MIB, TIMES, "tenants=2,mix=lsm+builds"), "mixed1"}};
+    return {lsm_work("RocksDB"),
+            {"Cassandra", "tenants", work_of(SIZE_MIB, TIMES, "tenants=8,mix=universal"), "cassandra"},
+            {"SQLite", "wal-pages", work_of(SIZE_MIB / 2, TIMES), "sqlite"},
+            {"GCC", "builds", work_of(SIZE_MIB, TIMES), "gcc"},
+            {"Mixed 1", "tenants", work_of(SIZE_MIB, TIMES, "tenants=2,mix=lsm+builds"), "mixed1"}};
 }
 
 std::string fast_drive() {
@@ -228,8 +215,7 @@ Quartiles quartiles_of(const RunResult &run) {
     for (const StreamTally &stream : run.streams)
         if (stream.stream && stream.lifetimes.weight()) {
             out.medians.push_back(stream.lifetimes.quantile(0.5));
-            out.spreads.push_back(stream.lifetimes.quantile(0.75) /
-                                  std::max(1.0, stream.lifetimes.quantile(0.25)));
+            out.spreads.push_back(stream.lifetimes.quantile(0.75) / std::max(1.0, stream.lifetimes.quantile(0.25)));
         }
     return out;
 }
@@ -253,10 +239,9 @@ std::vector<Finding> judge_lifetimes(const TrialResults &results) {
         before = median;
     }
     found.push_back(finding("PCStream longest/shortest median", widest_ratio(pcstream), 26, ">= 20",
-                            widest_ratio(pcstream) >= 20,
-                            "paper: medians of the main streams of HotStorage'18, UR"));
-    found.push_back(finding("AutoStream longest/shortest median", widest_ratio(autostream), 1.3,
-                            "< 4", widest_ratio(autostream) < 4));
+                            widest_ratio(pcstream) >= 20, "paper: medians of the main streams of HotStorage'18, UR"));
+    found.push_back(finding("AutoStream longest/shortest median", widest_ratio(autostream), 1.3, "< 4",
+                            widest_ratio(autostream) < 4));
     return found;
 }
 
@@ -288,11 +273,10 @@ Reproduction fast_internal() {
         for (const Scheme &scheme : FAST19_SCHEMES)
             for (const char *gc : {"same", "twin"}) {
                 bool manual = scheme.pipeline == std::string("policy=manual");
-                each.trials.push_back({work.name + " " + scheme.name + (gc[0] == 't' ? "+int" : ""),
-                                       work.workload, work.options,
-                                       std::string(scheme.pipeline) +
-                                           (manual ? ",map=" + work.manual : "") + ",gc=" + gc +
-                                           "," + fast_drive()});
+                each.trials.push_back({work.name + " " + scheme.name + (gc[0] == 't' ? "+int" : ""), work.workload,
+                                       work.options,
+                                       std::string(scheme.pipeline) + (manual ? ",map=" + work.manual : "") +
+                                           ",gc=" + gc + "," + fast_drive()});
             }
     return each;
 }
@@ -302,18 +286,17 @@ Reproduction fast_internal() {
 Reproduction fast_table() {
     const std::string work = work_of(SIZE_MIB, TIMES, "variants=256");
     const std::string drive = drive_for(SIZE_MIB, FAST_DRIVE);
-    return {
-        "fast19-fig13",
-        FAST19,
-        "Fig. 13 (table size, short-lived processes)",
-        "builds with 256 call paths for assembly; no table: signatures salted by process; small: "
-        "128 rows, half of the paths (the paper's 4 KB for its > 341 paths); full: 8192 rows",
-        {{"no table", "builds", work, "policy=pcstream,gc=twin,salt=tenant," + drive},
-         {"small table", "builds", work, "policy=pcstream,gc=twin,attributes=128," + drive},
-         {"full table", "builds", work, "policy=pcstream,gc=twin," + drive}},
-        [](const TrialResults &results) {
-            return judge_table_size({"no table", "small table", "full table"}, results);
-        }};
+    return {"fast19-fig13",
+            FAST19,
+            "Fig. 13 (table size, short-lived processes)",
+            "builds with 256 call paths for assembly; no table: signatures salted by process; small: "
+            "128 rows, half of the paths (the paper's 4 KB for its > 341 paths); full: 8192 rows",
+            {{"no table", "builds", work, "policy=pcstream,gc=twin,salt=tenant," + drive},
+             {"small table", "builds", work, "policy=pcstream,gc=twin,attributes=128," + drive},
+             {"full table", "builds", work, "policy=pcstream,gc=twin," + drive}},
+            [](const TrialResults &results) {
+                return judge_table_size({"no table", "small table", "full table"}, results);
+            }};
 }
 
 Reproduction fast_reclusterings() {

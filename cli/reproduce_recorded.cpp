@@ -47,14 +47,12 @@ struct Judged {
 };
 
 // AutoStream is the better of its two variants.
-Judged judge_rivals(const TrialResults &results, const Recording &recording,
-                    std::vector<Finding> &found) {
+Judged judge_rivals(const TrialResults &results, const Recording &recording, std::vector<Finding> &found) {
     const std::string name = recording.name;
     auto waf = [&](const char *scheme) { return results.waf(name + " " + scheme); };
     auto iops = [&](const char *scheme) { return results.at(name + " " + scheme).iops; };
     for (const Scheme &scheme : RIVALS)
-        found.push_back(finding(name + " " + scheme.name + ", WAF", waf(scheme.name), NO_VALUE,
-                                REPORTED, true));
+        found.push_back(finding(name + " " + scheme.name + ", WAF", waf(scheme.name), NO_VALUE, REPORTED, true));
     double automatic = std::min(waf("SFR"), waf("MQ"));
     double cut = 100 * (1 - (waf("PCStream") - 1) / (automatic - 1));
     found.push_back(finding(name + ", AutoStream's WAF-1 cut in %", cut, NO_VALUE,
@@ -80,12 +78,10 @@ std::vector<Finding> judge_all_rivals(const TrialResults &results) {
         most = std::max(most, 100 * judged.over_auto);
     }
     found.push_back(finding("WAF against AutoStream, mean cut in %", cut, 49, "above 0", cut > 0));
-    found.push_back(finding("IOPS against Baseline, mean gain in %", over_baseline, 45, "above 0",
-                            over_baseline > 0));
-    found.push_back(finding("IOPS against AutoStream, mean gain in %", over_auto, 28, "above 0",
-                            over_auto > 0));
-    found.push_back(finding("IOPS against AutoStream, most of the complex loads, %", most_complex,
-                            56, "above that of the others", most_complex > most_simple));
+    found.push_back(finding("IOPS against Baseline, mean gain in %", over_baseline, 45, "above 0", over_baseline > 0));
+    found.push_back(finding("IOPS against AutoStream, mean gain in %", over_auto, 28, "above 0", over_auto > 0));
+    found.push_back(finding("IOPS against AutoStream, most of the complex loads, %", most_complex, 56,
+                            "above that of the others", most_complex > most_simple));
     return found;
 }
 
@@ -95,9 +91,8 @@ Reproduction recorded_rivals() {
     for (const Recording &recording : RECORDINGS)
         for (const Scheme &scheme : RIVALS) {
             bool internal = scheme.name == std::string("PCStream");
-            each.trials.push_back(
-                {std::string(recording.name) + " " + scheme.name, recording.experiment, "",
-                 pipeline_of(scheme, recording, internal ? "twin" : "same") + ",latency=on"});
+            each.trials.push_back({std::string(recording.name) + " " + scheme.name, recording.experiment, "",
+                                   pipeline_of(scheme, recording, internal ? "twin" : "same") + ",latency=on"});
         }
     return each;
 }
@@ -119,9 +114,8 @@ Reproduction recorded_internal() {
     for (const Recording &recording : RECORDINGS)
         for (const Scheme &scheme : FAST19_SCHEMES)
             for (const char *gc : {"same", "twin"})
-                each.trials.push_back(
-                    {std::string(recording.name) + " " + scheme.name + (gc[0] == 't' ? "+int" : ""),
-                     recording.experiment, "", pipeline_of(scheme, recording, gc) + ",latency=on"});
+                each.trials.push_back({std::string(recording.name) + " " + scheme.name + (gc[0] == 't' ? "+int" : ""),
+                                       recording.experiment, "", pipeline_of(scheme, recording, gc) + ",latency=on"});
     return each;
 }
 
@@ -131,12 +125,9 @@ Reproduction recorded_internal() {
 const char *const SMALL_TABLE = ",attributes=341", *const LARGE_TABLE = ",attributes=30720";
 
 std::vector<Finding> judge_table(const TrialResults &results) {
-    std::vector<Finding> found =
-        judge_table_size({"GCC, no table", "GCC, 4 KB", "GCC, 360 KB"}, results);
-    double steady =
-        unknown_percent(results.at("SQLite, 4 KB")) - unknown_percent(results.at("SQLite, 360 KB"));
-    found.push_back(
-        finding("SQLite, S0, 4 KB over 360 KB, points", steady, 0, "below 1", steady < 1));
+    std::vector<Finding> found = judge_table_size({"GCC, no table", "GCC, 4 KB", "GCC, 360 KB"}, results);
+    double steady = unknown_percent(results.at("SQLite, 4 KB")) - unknown_percent(results.at("SQLite, 360 KB"));
+    found.push_back(finding("SQLite, S0, 4 KB over 360 KB, points", steady, 0, "below 1", steady < 1));
     return found;
 }
 

@@ -51,8 +51,7 @@ bool decides_by_block(const std::string &options) {
 
 class Run {
   public:
-    Run(const RunPlan &plan, RunMeter &meter)
-        : plan_(plan), meter_(meter), source_(open_source(plan.source)) {
+    Run(const RunPlan &plan, RunMeter &meter) : plan_(plan), meter_(meter), source_(open_source(plan.source)) {
         trib_trial *trial = nullptr;
         trib_error error = {};
         int rc = trib_trial_open(&trial, plan.options.c_str(), &error);
@@ -64,9 +63,7 @@ class Run {
         result_.has_drive = trib_pipeline_drive(pipeline(), &opened_) == 0;
         ledger_ =
             std::make_unique<Ledger>(trial, result_.has_drive ? opened_.streams : STREAM_MAX,
-                                     decides_by_block(plan.options)
-                                         ? opened_.capacity_bytes / TRIB_BLOCK_BYTES
-                                         : 0);
+                                     decides_by_block(plan.options) ? opened_.capacity_bytes / TRIB_BLOCK_BYTES : 0);
         next_sample_bytes_ = (plan.host_bytes + SAMPLES - 1) / SAMPLES;
         if (!plan.dump.empty())
             check_dump(plan.dump, result_.has_drive);
@@ -97,24 +94,20 @@ class Run {
 void Run::refuse(int rc, const trib_event &event) {
     if (rc != -ENOSPC)
         throw Failure(EXIT_RUNTIME,
-                      fmt::format("event {} ({} bytes at {} of file {:#x}) was refused: {}",
-                                  result_.events, event.length_bytes, event.offset_bytes,
-                                  event.file, core_failure(rc, "").what()));
+                      fmt::format("event {} ({} bytes at {} of file {:#x}) was refused: {}", result_.events,
+                                  event.length_bytes, event.offset_bytes, event.file, core_failure(rc, "").what()));
     trib_drive_report drive = {};
     trib_pipeline_drive(pipeline(), &drive);
     auto capacity = static_cast<double>(drive.capacity_bytes);
-    double cold =
-        static_cast<double>(opened_.live_pages * TRIB_BLOCK_BYTES) / std::max(capacity, 1.0);
+    double cold = static_cast<double>(opened_.live_pages * TRIB_BLOCK_BYTES) / std::max(capacity, 1.0);
     double needed = static_cast<double>(plan_.peak_live_bytes) / std::max(1 - cold, 0.01);
-    throw Failure(
-        EXIT_DRIVE_SMALL,
-        fmt::format(
-            "the drive is too small: event {} (a write of {} bytes) found no room on {}; the files "
-            "of this trace take {} at their peak and cold data {:.1f} % of the drive: choose "
-            "capacity={} or more",
-            result_.events, event.length_bytes, size_text(capacity),
-            size_text(static_cast<double>(plan_.peak_live_bytes)), cold * 100,
-            size_option(rounded_up(needed))));
+    throw Failure(EXIT_DRIVE_SMALL,
+                  fmt::format("the drive is too small: event {} (a write of {} bytes) found no room on {}; the files "
+                              "of this trace take {} at their peak and cold data {:.1f} % of the drive: choose "
+                              "capacity={} or more",
+                              result_.events, event.length_bytes, size_text(capacity),
+                              size_text(static_cast<double>(plan_.peak_live_bytes)), cold * 100,
+                              size_option(rounded_up(needed))));
 }
 
 void Run::process(const trib_event &event) {
@@ -169,15 +162,13 @@ void Run::close() {
     ledger_->finish(pipeline(), result_);
     int rc = trib_trial_close(trial_.release());
     if (rc)
-        throw Failure(EXIT_RUNTIME,
-                      std::string("closing the pipeline failed: ") + core_failure(rc, "").what());
+        throw Failure(EXIT_RUNTIME, std::string("closing the pipeline failed: ") + core_failure(rc, "").what());
 }
 
 RunResult Run::finish() {
     auto begin = std::chrono::steady_clock::now();
     feed();
-    result_.wall_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     result_.truncated = source_->was_truncated();
     result_.prefilled_bytes = opened_.live_pages * TRIB_BLOCK_BYTES;
     if (result_.has_drive) {
@@ -194,11 +185,9 @@ RunResult Run::finish() {
         drive.virtual_seconds -= opened_.virtual_seconds;
         const Sample &last = result_.samples.back();
         result_.waf = ratio(last.flash_pages, last.host_pages);
-        auto half =
-            std::find_if(result_.samples.begin(), result_.samples.end(),
-                         [&](const Sample &s) { return 2 * s.host_bytes >= last.host_bytes; });
-        result_.waf_steady =
-            ratio(last.flash_pages - half->flash_pages, last.host_pages - half->host_pages);
+        auto half = std::find_if(result_.samples.begin(), result_.samples.end(),
+                                 [&](const Sample &s) { return 2 * s.host_bytes >= last.host_bytes; });
+        result_.waf_steady = ratio(last.flash_pages - half->flash_pages, last.host_pages - half->host_pages);
         if (drive.virtual_seconds > 0)
             result_.iops = static_cast<double>(drive.host_pages) / drive.virtual_seconds;
     }

@@ -61,7 +61,7 @@ struct RunResult {
     trib_cost_report cost = {};
     trib_drive_report drive = {};   // counters without what opening the drive (prefill) already did
     double waf = 0, waf_steady = 0; // whole run, second half of the host writes; 0 = unknown
-    double iops = 0; // host pages per second of the drive's virtual time; 0 = unknown
+    double iops = 0;                // host pages per second of the drive's virtual time; 0 = unknown
     double wall_seconds = 0;
     uint64_t events = 0;
     bool truncated = false;

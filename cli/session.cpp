@@ -84,8 +84,9 @@ bool wait_for_others(const Recorder &recorder, const Child &child) {
     for (int polls = 0, idle = 0; idle < POLLS_OF_GRACE; polls++) {
         idle = recorder.status().processes_live > 0 ? 0 : idle + 1;
         if (polls == POLLS_BEFORE_WORD && idle == 0)
-            std::fprintf(stderr, "trib: the command has ended, %llu of its processes have not; "
-                                 "recording goes on until they end or a signal comes\n",
+            std::fprintf(stderr,
+                         "trib: the command has ended, %llu of its processes have not; "
+                         "recording goes on until they end or a signal comes\n",
                          static_cast<unsigned long long>(recorder.status().processes_live));
         if (child.asked_to_end(POLL_MS))
             return false;
@@ -122,23 +123,19 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
                            size_text(static_cast<double>(status.bytes_dropped)));
     std::string trace;
     if (!options.trace.empty())
-        trace = fmt::format("; {}, {}", options.trace,
-                            size_text(static_cast<double>(status.trace_bytes)));
+        trace = fmt::format("; {}, {}", options.trace, size_text(static_cast<double>(status.trace_bytes)));
     fmt::print(stderr, "trib: {} {}, {} events{}, {} written{}\n", grouped(status.processes),
                status.processes == 1 ? "process" : "processes", grouped(status.events), lost,
                size_text(static_cast<double>(status.clock_bytes)), trace);
     if (has_drive)
-        fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy,
-                   status.drive, status.waf > 0 ? fixed(status.waf, 3) : "unknown",
-                   status.streams_used, status.streams_used == 1 ? "" : "s",
-                   trib_placement_name(status.placement), status.evidence);
+        fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy, status.drive,
+                   status.waf > 0 ? fixed(status.waf, 3) : "unknown", status.streams_used,
+                   status.streams_used == 1 ? "" : "s", trib_placement_name(status.placement), status.evidence);
     if (!result.has_ended)
-        fmt::print(stderr, "trib: {} processes still ran when recording ended\n",
-                   grouped(status.processes_live));
+        fmt::print(stderr, "trib: {} processes still ran when recording ended\n", grouped(status.processes_live));
     if (result.starts_uncovered)
         fmt::print(stderr, "trib: not covered, {} start{}: {}; what they write is not in the record\n",
-                   grouped(result.starts_uncovered), result.starts_uncovered == 1 ? "" : "s",
-                   result.uncovered);
+                   grouped(result.starts_uncovered), result.starts_uncovered == 1 ? "" : "s", result.uncovered);
     else if (status.processes == 0)
         fmt::print(stderr, "trib: no process took part: none wrote a regular file\n");
     if (result.closed)
@@ -161,12 +158,9 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                  {"signatures", status.attributes},
                  {"complete", result.closed == 0 && result.has_ended}};
     if (!options.trace.empty())
-        json["trace"] = {{"path", options.trace},
-                         {"bytes", status.trace_bytes},
-                         {"errors", status.trace_errors}};
+        json["trace"] = {{"path", options.trace}, {"bytes", status.trace_bytes}, {"errors", status.trace_errors}};
     if (result.starts_uncovered)
-        json["not_covered"] = {{"starts", result.starts_uncovered},
-                               {"programs", result.uncovered}};
+        json["not_covered"] = {{"starts", result.starts_uncovered}, {"programs", result.uncovered}};
     if (has_drive)
         json["drive"] = {{"name", status.drive},
                          {"waf", status.waf},
@@ -208,8 +202,7 @@ int run_session(const SessionOptions &options, bool has_drive) {
     Recorder recorder(pipeline_options(options, path));
     start(child, options, environment(library, path));
     result.exit_code = child.wait();
-    result.has_ended = options.no_wait ? recorder.status().processes_live == 0
-                                       : wait_for_others(recorder, child);
+    result.has_ended = options.no_wait ? recorder.status().processes_live == 0 : wait_for_others(recorder, child);
     recorder.drain();
     result.status = recorder.status();
     add_uncovered(result, uncovered);

@@ -11,13 +11,13 @@ namespace cli {
 
 struct SessionOptions {
     std::vector<std::string> command;
-    std::string trace;              // "" = none
-    std::string policy, drive, gc;  // record: pcstream learns, no drive
-    std::vector<std::string> set;   // "key=value,..." that win over everything else
+    std::string trace;               // "" = none
+    std::string policy, drive, gc;   // record: pcstream learns, no drive
+    std::vector<std::string> set;    // "key=value,..." that win over everything else
     std::optional<std::string> json; // where to
-    std::string preload, path;      // the library, the socket; "" = found, made
-    bool users = false;             // other users' processes may join
-    bool no_wait = false;           // end with the command, whatever still runs
+    std::string preload, path;       // the library, the socket; "" = found, made
+    bool users = false;              // other users' processes may join
+    bool no_wait = false;            // end with the command, whatever still runs
 };
 
 // Returns the exit status for the caller: the command's. Throws Failure before the command ran.

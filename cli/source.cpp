@@ -42,14 +42,12 @@ TraceReading reading_of(const SourceSpec &spec) {
 // What RocksDB says with its hints of table files: L0 and L1, L2, deeper
 // (ColumnFamilyData::CalculateSSTWriteHint, without dynamic level sizes).
 int8_t level_of_hint(uint8_t hint) {
-    return hint < TRIB_HINT_MEDIUM ? TRIB_LEVEL_UNKNOWN
-                                   : static_cast<int8_t>(1 + hint - TRIB_HINT_MEDIUM);
+    return hint < TRIB_HINT_MEDIUM ? TRIB_LEVEL_UNKNOWN : static_cast<int8_t>(1 + hint - TRIB_HINT_MEDIUM);
 }
 
 class TraceSource : public EventSource {
   public:
-    explicit TraceSource(const SourceSpec &spec)
-        : reading_(reading_of(spec)), trace_(spec.path, spec.truncated_ok) {
+    explicit TraceSource(const SourceSpec &spec) : reading_(reading_of(spec)), trace_(spec.path, spec.truncated_ok) {
     }
     bool next() override {
         if (!trace_.next())
@@ -95,8 +93,7 @@ class TraceSource : public EventSource {
 // its program besides events is left out; its files, tenants and threads get numbers of their own.
 class PairSource : public EventSource {
   public:
-    PairSource(const SourceSpec &first, const SourceSpec &second)
-        : sides_{Side(first), Side(second)} {
+    PairSource(const SourceSpec &first, const SourceSpec &second) : sides_{Side(first), Side(second)} {
     }
     bool next() override {
         do {
@@ -128,8 +125,7 @@ class PairSource : public EventSource {
         explicit Side(const SourceSpec &spec) : source(spec) {
         }
         double share() const {
-            return static_cast<double>(source.position_bytes()) /
-                   static_cast<double>(source.size_bytes());
+            return static_cast<double>(source.position_bytes()) / static_cast<double>(source.size_bytes());
         }
         bool is_behind(const Side &other) const {
             return !has_ended && (other.has_ended || share() <= other.share());
@@ -224,8 +220,7 @@ std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
     if (spec.format == "experiment" || (spec.format == "auto" && is_experiment(spec.path))) {
         Experiment experiment = load_experiment(spec.path);
         if (!experiment.workload.empty())
-            return std::make_unique<WorkloadSource>("experiment '" + experiment.path + "'",
-                                                    experiment.workload,
+            return std::make_unique<WorkloadSource>("experiment '" + experiment.path + "'", experiment.workload,
                                                     experiment.workload_options);
         spec.path = experiment.trace;
         spec.format = experiment.format;
@@ -240,15 +235,13 @@ std::unique_ptr<EventSource> open_source(const SourceSpec &given) {
         }
     }
     if (spec.format == "workload")
-        return std::make_unique<WorkloadSource>("workload " + spec.path, spec.path,
-                                                spec.import_options);
+        return std::make_unique<WorkloadSource>("workload " + spec.path, spec.path, spec.import_options);
     if (spec.format == "auto")
         spec.format = recognised_format(spec.path);
     if (spec.format == "trib")
         return std::make_unique<TraceSource>(spec);
     if (!trib_import_find(spec.format.c_str(), nullptr))
-        throw Failure(EXIT_USAGE, fmt::format("unknown format '{}'; valid are {}", spec.format,
-                                              source_formats()));
+        throw Failure(EXIT_USAGE, fmt::format("unknown format '{}'; valid are {}", spec.format, source_formats()));
     return open_import(spec);
 }
 

@@ -65,14 +65,11 @@ void LiveBlocks::write(const trib_event &event) {
 
 void LiveBlocks::kill(const trib_event &event) {
     auto found = files_.find(event.file);
-    if (found == files_.end() || event.cause == TRIB_CAUSE_OVERWRITE ||
-        event.cause == TRIB_CAUSE_REUSE)
+    if (found == files_.end() || event.cause == TRIB_CAUSE_OVERWRITE || event.cause == TRIB_CAUSE_REUSE)
         return;
     File &file = found->second;
-    bool to_end = event.length_bytes == TRIB_LENGTH_TO_END ||
-                  event.offset_bytes + event.length_bytes >= file.end_bytes;
-    uint64_t end =
-        to_end ? UINT64_MAX : (event.offset_bytes + event.length_bytes) / TRIB_BLOCK_BYTES;
+    bool to_end = event.length_bytes == TRIB_LENGTH_TO_END || event.offset_bytes + event.length_bytes >= file.end_bytes;
+    uint64_t end = to_end ? UINT64_MAX : (event.offset_bytes + event.length_bytes) / TRIB_BLOCK_BYTES;
     remove(file.extents, blocks_up(event.offset_bytes), end);
     if (to_end)
         file.end_bytes = std::min(file.end_bytes, event.offset_bytes);
@@ -93,11 +90,9 @@ void LiveBlocks::apply(const trib_event &event) {
 static void check_range(const trib_event &event, uint64_t number) {
     bool to_end = event.length_bytes == TRIB_LENGTH_TO_END && event.kind != TRIB_EVENT_WRITE;
     if (!to_end && event.offset_bytes + event.length_bytes < event.offset_bytes)
-        throw Failure(
-            EXIT_RUNTIME,
-            fmt::format("event {}: offset {} + length {} overflows; the recorder that wrote "
-                        "this trace is at fault",
-                        number, event.offset_bytes, event.length_bytes));
+        throw Failure(EXIT_RUNTIME, fmt::format("event {}: offset {} + length {} overflows; the recorder that wrote "
+                                                "this trace is at fault",
+                                                number, event.offset_bytes, event.length_bytes));
 }
 
 static void count_write(Survey &survey, const trib_event &event) {

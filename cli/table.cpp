@@ -70,8 +70,7 @@ std::string wrapped(const std::string &prefix, const std::string &text) {
 }
 
 bool colours_wanted(int descriptor) {
-    const char *refused =
-        std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): read before threads start
+    const char *refused = std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): read before threads start
     return isatty(descriptor) && !(refused && *refused);
 }
 
@@ -121,8 +120,7 @@ std::string Table::shortened(const std::string &cell, size_t column, size_t widt
     return cell.substr(0, front) + ".." + cell.substr(cell.size() - (kept - front));
 }
 
-std::string Table::line(const std::vector<std::string> &cells,
-                        const std::vector<size_t> &widths) const {
+std::string Table::line(const std::vector<std::string> &cells, const std::vector<size_t> &widths) const {
     std::string out;
     for (size_t i = 0; i < cells.size(); i++) {
         std::string cell = shortened(cells[i], i, widths[i]);

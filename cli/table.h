@@ -46,8 +46,7 @@ class Table {
     };
     std::vector<size_t> widths(unsigned width) const;
     std::string shortened(const std::string &cell, size_t column, size_t width) const;
-    std::string line(const std::vector<std::string> &cells,
-                     const std::vector<size_t> &widths) const;
+    std::string line(const std::vector<std::string> &cells, const std::vector<size_t> &widths) const;
 
     std::vector<Column> columns_;
     std::vector<Row> rows_;

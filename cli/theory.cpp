@@ -59,9 +59,8 @@ double mixed(double alpha, const std::vector<Group> &groups) {
 // up.
 double separated(double alpha, const std::vector<Group> &groups) {
     auto amplification = [](const Group &g, double mu) {
-        return bisect(1 + 1e-12, 1e6, [&](double a) {
-            return g.traffic / g.size / mu - (1 / (a - 1) - std::log(a / (a - 1)));
-        });
+        return bisect(1 + 1e-12, 1e6,
+                      [&](double a) { return g.traffic / g.size / mu - (1 / (a - 1) - std::log(a / (a - 1))); });
     };
     double log_mu = bisect(-30, 60, [&](double m) {
         double used = 0;

@@ -35,12 +35,9 @@ void wait_for_recorder(const std::string &path) {
 
 } // namespace
 
-TraceFile::TraceFile(const std::string &path, bool truncated_ok)
-    : plain_(path), truncated_ok_(truncated_ok) {
+TraceFile::TraceFile(const std::string &path, bool truncated_ok) : plain_(path), truncated_ok_(truncated_ok) {
     if (path == "-")
-        throw Failure(
-            EXIT_USAGE,
-            "a trace is read more than once, so it cannot come from a pipe; save it to a file");
+        throw Failure(EXIT_USAGE, "a trace is read more than once, so it cannot come from a pipe; save it to a file");
     trib_trace_read_options options = {};
     options.allow_truncated = truncated_ok;
     trib_error error = {};

@@ -30,8 +30,8 @@ class TraceFile {
     uint64_t position_bytes() const;
     uint64_t size_bytes() const;
     bool was_truncated() const;
-    std::string stop_reason() const;    // once it has been read; empty: recording did not stop by itself
-    uint64_t files_missing() const; // of its recording, before what is read
+    std::string stop_reason() const; // once it has been read; empty: recording did not stop by itself
+    uint64_t files_missing() const;  // of its recording, before what is read
 
   private:
     PlainPath plain_; // of a compressed trace
@@ -58,8 +58,7 @@ class Dictionary {
 
     std::unordered_map<uint32_t, trib_module> modules_;
     std::unordered_map<uint64_t, std::vector<trib_frame>> signatures_;
-    mutable std::map<std::pair<uint32_t, uint64_t>, std::string>
-        symbols_; // reading symbol tables is slow
+    mutable std::map<std::pair<uint32_t, uint64_t>, std::string> symbols_; // reading symbol tables is slow
 };
 
 } // namespace cli

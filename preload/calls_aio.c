@@ -17,8 +17,8 @@
 #include "calls.h"
 #include "next.h"
 #include "raw.h"
-#include "sink.h"
 #include "record.h"
+#include "sink.h"
 
 static void record_request(const struct iocb *request, void *frame) {
     bool vector = request->aio_lio_opcode == IOCB_CMD_PWRITEV;

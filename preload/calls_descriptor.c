@@ -17,9 +17,9 @@
 #include "libc_entry.h"
 #include "next.h"
 #include "raw.h"
+#include "record.h"
 #include "rings.h"
 #include "sink.h"
-#include "record.h"
 
 /* ---- closed ---- */
 

@@ -8,9 +8,9 @@
 
 #include "mappings.h"
 #include "next.h"
+#include "record.h"
 #include "rings.h"
 #include "sink.h"
-#include "record.h"
 
 TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd, off_t offset) {
     bool replaces = flags & MAP_FIXED && trib_mappings_exist();

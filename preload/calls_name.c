@@ -14,13 +14,13 @@
 #include "next.h"
 #include "quiet.h"
 #include "raw.h"
-#include "sink.h"
 #include "record.h"
+#include "sink.h"
 
 bool trib_named_look(int folder, const char *path, int flags, struct trib_named *out) {
     struct stat stat;
-    bool found = trib_sink_wanted() && trib_may_ask() &&
-                 TRIB_RAW(SYS_newfstatat, folder, path, &stat, flags) == 0 && S_ISREG(stat.st_mode);
+    bool found = trib_sink_wanted() && trib_may_ask() && TRIB_RAW(SYS_newfstatat, folder, path, &stat, flags) == 0 &&
+                 S_ISREG(stat.st_mode);
 
     if (found)
         *out = (struct trib_named){.file = trib_file_identity(stat.st_dev, stat.st_ino),
@@ -98,8 +98,8 @@ TRIB_CALL int renameat(int old_folder, const char *old_path, int folder, const c
 
 TRIB_CALL int renameat2(int old_folder, const char *old_path, int folder, const char *path, unsigned flags) {
     struct trib_named was = {0};
-    bool told = !(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) &&
-                look_replaced(old_folder, old_path, folder, path, &was);
+    bool told =
+        !(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) && look_replaced(old_folder, old_path, folder, path, &was);
     int result = TRIB_NEXT(renameat2)(old_folder, old_path, folder, path, flags);
 
     if (told && result == 0)

@@ -29,8 +29,8 @@ struct opening {
 };
 
 static void begin_open(struct opening *opening, int folder, const char *path, int flags) {
-    opening->empties = flags & O_TRUNC && trib_named_look(folder, path, 0, &opening->was) &&
-                       opening->was.size_bytes > 0;
+    opening->empties =
+        flags & O_TRUNC && trib_named_look(folder, path, 0, &opening->was) && opening->was.size_bytes > 0;
 }
 
 static int end_open(const struct opening *opening, int fd, const struct trib_opened *how) {
@@ -182,10 +182,9 @@ static FILE *end_stream(const struct opening *opening, FILE *stream, const char 
     int fd = stream ? fileno(stream) : -1;
 
     if (fd >= 0)
-        end_open(opening, fd, &(struct trib_opened){.flags = flags,
-                                                    .folder = AT_FDCWD,
-                                                    .path = path,
-                                                    .moves_unseen = !trib_entry_sees_moves()});
+        end_open(opening, fd,
+                 &(struct trib_opened){
+                     .flags = flags, .folder = AT_FDCWD, .path = path, .moves_unseen = !trib_entry_sees_moves()});
     return stream;
 }
 

@@ -4,11 +4,11 @@
  * shell, which asks for itself. */
 #include <alloca.h>
 #include <errno.h>
+#include <pthread.h>
 #include <spawn.h>
-#include <stdint.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -15,8 +15,8 @@
 #include "quiet.h"
 #include "ranges.h"
 #include "raw.h"
-#include "sink.h"
 #include "record.h"
+#include "sink.h"
 
 /* ---- truncated ---- */
 
@@ -105,7 +105,7 @@ TRIB_CALL int sync_file_range(int fd, off64_t offset, off64_t length, unsigned f
 
     if (told && result == 0)
         trib_record_sync(known.file, (uint64_t)offset, length ? (uint64_t)length : TRIB_LENGTH_TO_END,
-                       TRIB_CAUSE_RANGE_SYNC);
+                         TRIB_CAUSE_RANGE_SYNC);
     return result;
 }
 

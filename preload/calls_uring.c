@@ -9,8 +9,8 @@
 #include <linux/io_uring.h>
 
 #include "next.h"
-#include "sink.h"
 #include "record.h"
+#include "sink.h"
 #include "uring_queue.h"
 
 struct submission_queue { /* struct io_uring_sq */
@@ -76,8 +76,8 @@ TRIB_CALL int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_
 }
 
 TRIB_CALL int io_uring_submit_and_wait_min_timeout(struct io_uring *ring, struct io_uring_cqe **completion,
-                                                   unsigned wait, struct __kernel_timespec *timeout,
-                                                   unsigned min_wait, void *signals) {
+                                                   unsigned wait, struct __kernel_timespec *timeout, unsigned min_wait,
+                                                   void *signals) {
     record_waiting(ring, TRIB_FRAME_HERE());
     return TRIB_NEXT_LATER(io_uring_submit_and_wait_min_timeout)(ring, completion, wait, timeout, min_wait, signals);
 }

@@ -12,7 +12,7 @@
 #include "record.h"
 
 #define FROM(frame_, parts_, count_, done_)                                                                            \
-    {.frame = (frame_), .parts = (parts_), .part_count = (count_), .length_bytes = (uint64_t)(done_)}
+    { .frame = (frame_), .parts = (parts_), .part_count = (count_), .length_bytes = (uint64_t)(done_) }
 
 /* A positioned write; the kernel appends all the same if the descriptor says so. */
 static void record_at(struct trib_descriptor *known, struct trib_shim_write *write, off_t offset) {

@@ -23,7 +23,7 @@
 /* slot.word: what the descriptor is, then its file's kind and write hint, then how often its number was forgotten. */
 enum {
     REGULAR = 1u << 0,
-    OTHER = 1u << 1,  /* not for us: a socket, a pipe, a file of /proc */
+    OTHER = 1u << 1, /* not for us: a socket, a pipe, a file of /proc */
     APPENDS = 1u << 2,
     TRACKED = 1u << 3, /* slot.offset is where the next write() goes, while slot.children holds */
     NAMED = 1u << 4,   /* it was written or mapped through: the name is recorded, the kind is known */

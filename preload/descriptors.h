@@ -62,9 +62,9 @@ void trib_descriptor_opened(int fd, const struct trib_opened *how);
 /* `to` is the same open file from now on. -1 copies nothing; `from` is shared all the same. */
 void trib_descriptor_copied(int from, int to);
 void trib_descriptor_appends(int fd, bool appends); /* fcntl(F_SETFL) said so */
-void trib_descriptor_moved(int fd, off_t offset); /* lseek said so */
-void trib_descriptor_shared(int fd);              /* somebody else may move it from now on */
-void trib_descriptors_shared(void);               /* all of them: a child came into being */
+void trib_descriptor_moved(int fd, off_t offset);   /* lseek said so */
+void trib_descriptor_shared(int fd);                /* somebody else may move it from now on */
+void trib_descriptors_shared(void);                 /* all of them: a child came into being */
 
 /* Once, at start-up, from outside any hooked call: names of what is open already. */
 void trib_descriptors_start(void);

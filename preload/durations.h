@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long something takes: durations in classes of an eighth of a power of two, for figures in a status. Thread safety:
- * noting from any thread, lock-free; quantiles are of what has been noted so far. */
+/* How long something takes: durations in classes of an eighth of a power of two, for figures in a status. Thread
+ * safety: noting from any thread, lock-free; quantiles are of what has been noted so far. */
 #ifndef TRIB_PRELOAD_DURATIONS_H
 #define TRIB_PRELOAD_DURATIONS_H
 

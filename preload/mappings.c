@@ -108,8 +108,8 @@ static int descriptor_of(const struct mapping *mapping) {
 
     if (fd >= 0 || !trib_may_ask())
         return fd;
-    bool is_same = trib_raw_fstat(mapping->fd, &stat) == 0 &&
-                   trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
+    bool is_same =
+        trib_raw_fstat(mapping->fd, &stat) == 0 && trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
     return is_same ? mapping->fd : -1;
 }
 

@@ -15,14 +15,14 @@
 #define TRIB_NAME_WORDS     15u
 #define TRIB_NAME_BYTES_MAX (TRIB_NAME_WORDS * 8u)
 
-struct trib_name { /* zeroed: none */
+struct trib_name {          /* zeroed: none */
     _Atomic(uint64_t) head; /* how often it was put, then whether that goes on, then its length in 7 bits */
     _Atomic(uint64_t) words[TRIB_NAME_WORDS];
 };
 
 /* A path on its way into or out of a trib_name. */
 struct trib_name_text {
-    size_t length; /* 0: none */
+    size_t length;                       /* 0: none */
     char bytes[TRIB_NAME_BYTES_MAX + 1]; /* and a NUL */
 };
 

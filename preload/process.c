@@ -16,9 +16,9 @@
 #include "patch/code.h"
 #include "patch/imports.h"
 #include "raw.h"
+#include "record.h"
 #include "shim.h"
 #include "sink.h"
-#include "record.h"
 
 /* ---- children share the offsets of their parent's descriptors ---- */
 

@@ -16,8 +16,8 @@ void trib_shim_identify_with(trib_shim_identify *other) {
 }
 
 uint64_t trib_shim_identify_native(const struct trib_shim_write *write, struct trib_context *who) {
-    who->signature = write->fd >= 0 ? trib_signature_capture(write->frame, TRIB_SIGNATURE_DEPTH_DEFAULT)
-                                    : write->map_signature;
+    who->signature =
+        write->fd >= 0 ? trib_signature_capture(write->frame, TRIB_SIGNATURE_DEPTH_DEFAULT) : write->map_signature;
     return write->length_bytes;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shim: libc's calls that write, delete, truncate, rename, map and sync files, told to Tributary before the result
- * goes back to the program. An object library: libtributary-preload.so is the shim alone; other adapters link it and say
- * who writes (the write-buffer hook: which page and which front end; a JVM agent: which Java frames).
+ * goes back to the program. An object library: libtributary-preload.so is the shim alone; other adapters link it and
+ * say who writes (the write-buffer hook: which page and which front end; a JVM agent: which Java frames).
  *
  * Promise: bytes, results and errno are libc's. Only regular files are told of. */
 #ifndef TRIB_PRELOAD_SHIM_H
@@ -18,14 +18,14 @@ TRIB_C_BEGIN
 
 /* One write that reached the kernel, in bytes of one file. */
 struct trib_shim_write {
-    uint64_t file; /* trib_file_identity */
+    uint64_t file;                       /* trib_file_identity */
     uint64_t offset_bytes, length_bytes; /* as the kernel took them: > 0 */
-    const struct iovec *parts; /* the program's buffers; NULL where they cannot be read (sendfile, mmap) */
+    const struct iovec *parts;           /* the program's buffers; NULL where they cannot be read (sendfile, mmap) */
     int part_count;
-    int fd; /* -1 for mapped pages; at the mmap itself fd and frame are its own, and parts is NULL */
-    uint8_t file_kind; /* enum trib_file_kind, by name */
-    uint8_t write_hint; /* enum trib_write_hint, of the program */
-    void *frame; /* TRIB_FRAME_HERE() of the interposed function; NULL for mapped pages */
+    int fd;                 /* -1 for mapped pages; at the mmap itself fd and frame are its own, and parts is NULL */
+    uint8_t file_kind;      /* enum trib_file_kind, by name */
+    uint8_t write_hint;     /* enum trib_write_hint, of the program */
+    void *frame;            /* TRIB_FRAME_HERE() of the interposed function; NULL for mapped pages */
     uint64_t map_signature; /* for mapped pages: what identify said at the mmap, because the store itself goes unseen */
 };
 
@@ -40,8 +40,9 @@ TRIB_EXPORT void trib_shim_identify_with(trib_shim_identify *identify);
 /* The default, for an adapter that knows nothing better about this write. */
 TRIB_EXPORT trib_shim_identify trib_shim_identify_native;
 
-/* For a library that is loaded with options of a pipeline (docs/options.md): starts a daemon with them, and records every
- * call from now on; where the environment says where events go, that holds instead. Once. 0, or -errno with a sentence. */
+/* For a library that is loaded with options of a pipeline (docs/options.md): starts a daemon with them, and records
+ * every call from now on; where the environment says where events go, that holds instead. Once. 0, or -errno with a
+ * sentence. */
 TRIB_EXPORT int trib_shim_start(const char *options, struct trib_error *error);
 
 /* Records nothing, or again. After trib_shim_start. */

@@ -27,8 +27,8 @@ static void complain(const char *what) {
     fprintf(stderr, "tributary: %s; running without\n", what);
 }
 
-/* A daemon for whoever names the same options: this process, and whatever it starts. Each keeps a ring from its start on,
- * which keeps the daemon. */
+/* A daemon for whoever names the same options: this process, and whatever it starts. Each keeps a ring from its start
+ * on, which keeps the daemon. */
 static int start_private(const char *options, struct trib_error *error) {
     int code = trib_client_start_daemon(options, address, sizeof address, error);
 
@@ -132,8 +132,8 @@ void trib_sink_join(void) {
         (void)trib_client_join(client);
 }
 
-/* By owner and mode, not access(2): what lets this process in (PR_SET_KEEPCAPS) ends with the exec that it prepares. The
- * daemon's list is its own; a socket that all may connect to is taken for one that is open to this user. */
+/* By owner and mode, not access(2): what lets this process in (PR_SET_KEEPCAPS) ends with the exec that it prepares.
+ * The daemon's list is its own; a socket that all may connect to is taken for one that is open to this user. */
 bool trib_sink_is_barred(void) {
     int kept = errno;
     uid_t self = geteuid();

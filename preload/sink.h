@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where events go: to the daemon whose socket TRIBUTARY_SESSION names, else to one of this process and its children with
- * the options of TRIBUTARY, else nowhere. Nothing of it lives in this process but a ring (tributary/client.h).
+/* Where events go: to the daemon whose socket TRIBUTARY_SESSION names, else to one of this process and its children
+ * with the options of TRIBUTARY, else nowhere. Nothing of it lives in this process but a ring (tributary/client.h).
  *
  * Whatever fails makes the process inert: the program never hears of it, but for one line on standard error when the
  * options are wrong. A process that runs as another user than it was started by (AT_SECURE) obeys no environment.
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tributary/event.h>
 #include <tributary/client.h>
+#include <tributary/event.h>
 
 /* Whether anybody listens: false sends every interposed call straight on. */
 bool trib_sink_wanted(void);
@@ -41,8 +41,8 @@ uint16_t trib_sink_place(const struct trib_context *who);
 /* Reads the environment; before main, or by the first interposed call if that comes earlier. */
 void trib_sink_start(void);
 
-/* For a library that is loaded with options: a daemon for them, joined now, unless the environment has said where events
- * go. 0, or -errno with a sentence. */
+/* For a library that is loaded with options: a daemon for them, joined now, unless the environment has said where
+ * events go. 0, or -errno with a sentence. */
 int trib_sink_start_with(const char *options, struct trib_error *error);
 
 /* Nobody listens for a while; what is open stays open. */

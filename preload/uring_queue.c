@@ -42,8 +42,8 @@ static void record_parts(const struct io_uring_sqe *entry, struct trib_descripto
         trib_record_write(known, write);
 }
 
-static void __attribute__((noinline)) record_vector(const struct io_uring_sqe *entry, struct trib_descriptor *known,
-                                                    void *frame) {
+static void __attribute__((noinline))
+record_vector(const struct io_uring_sqe *entry, struct trib_descriptor *known, void *frame) {
     struct iovec parts[PARTS_MAX];
     struct trib_shim_write write = {
         .frame = frame, .parts = parts, .part_count = (int)copy_parts(entry, parts), .offset_bytes = entry->off};

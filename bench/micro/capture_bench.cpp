@@ -46,8 +46,8 @@ ADAPTER libunwind(unsigned depth) {
 }
 
 // By handle: libunwind exports a backtrace of its own.
-int (*glibc_backtrace)(void **, int) = reinterpret_cast<int (*)(void **, int)>(
-    dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "backtrace"));
+int (*glibc_backtrace)(void **, int) =
+    reinterpret_cast<int (*)(void **, int)>(dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "backtrace"));
 
 ADAPTER glibc(unsigned depth) {
     void *address[TRIB_SIGNATURE_DEPTH_MAX];
@@ -65,17 +65,15 @@ uintptr_t stack_end;
 bool is_code(uintptr_t word) {
     if (word < segments.front().start || word >= segments.back().end)
         return false;
-    auto after = std::upper_bound(
-        segments.begin(), segments.end(), word,
-        [](uintptr_t value, const Segment &segment) { return value < segment.start; });
+    auto after = std::upper_bound(segments.begin(), segments.end(), word,
+                                  [](uintptr_t value, const Segment &segment) { return value < segment.start; });
     return after != segments.begin() && word < (after - 1)->end;
 }
 
 ADAPTER scan(unsigned depth) {
     uint64_t signature = 0;
     const uintptr_t *word = static_cast<uintptr_t *>(TRIB_FRAME_HERE()) + 1;
-    for (unsigned found = 0; found < depth && reinterpret_cast<uintptr_t>(word) < stack_end;
-         word++) {
+    for (unsigned found = 0; found < depth && reinterpret_cast<uintptr_t>(word) < stack_end; word++) {
         const bool code = is_code(*word);
         signature += code ? *word : 0;
         found += code;
@@ -95,8 +93,7 @@ void find_code() {
             return 0;
         },
         nullptr);
-    std::sort(segments.begin(), segments.end(),
-              [](const Segment &a, const Segment &b) { return a.start < b.start; });
+    std::sort(segments.begin(), segments.end(), [](const Segment &a, const Segment &b) { return a.start < b.start; });
     pthread_attr_t attributes;
     void *low;
     size_t bytes;
@@ -125,8 +122,7 @@ double tick_ns() {
     while (std::chrono::steady_clock::now() - wall < std::chrono::milliseconds(50)) {
     }
     const uint64_t end = ticks();
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - wall)
-               .count() /
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - wall).count() /
            static_cast<double>(end - start);
 }
 
@@ -172,13 +168,11 @@ __attribute__((noinline)) void time_batches(void *arg) {
             else
                 timing->adapter(timing->depth);
         }
-        timing->ticks_per_call.push_back((static_cast<double>(ticks() - start) - overhead) /
-                                         kBatch);
+        timing->ticks_per_call.push_back((static_cast<double>(ticks() - start) - overhead) / kBatch);
     }
 }
 
-void print(const std::string &name, double value, const char *unit, size_t samples,
-           const char *note) {
+void print(const std::string &name, double value, const char *unit, size_t samples, const char *note) {
     printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"samples\": %zu, \"note\": "
            "\"%s\"}\n",
            name.c_str(), value, unit, samples, note);
@@ -249,8 +243,7 @@ __attribute__((noinline)) void compare(void *arg) {
     void *frame = TRIB_FRAME_HERE();
     const uint64_t signature = trib_signature_capture(frame, TRIB_SIGNATURE_DEPTH_DEFAULT);
     tally->captures++;
-    tally->equal +=
-        oracle::captured(signature) == oracle::expect(frame, TRIB_SIGNATURE_DEPTH_DEFAULT);
+    tally->equal += oracle::captured(signature) == oracle::expect(frame, TRIB_SIGNATURE_DEPTH_DEFAULT);
 }
 
 std::string random_path(std::mt19937_64 &random) {
@@ -300,9 +293,8 @@ int main() {
     find_code();
     for (unsigned depth : {5u, 8u, 12u, 16u})
         for (const auto &method : methods)
-            report_time("capture_ns_d" + std::to_string(depth) + method.suffix,
-                        {method.adapter, depth, false, {}}, kPath,
-                        "median over batches of 32; path of 20 frames without frame pointers");
+            report_time("capture_ns_d" + std::to_string(depth) + method.suffix, {method.adapter, depth, false, {}},
+                        kPath, "median over batches of 32; path of 20 frames without frame pointers");
     report_time("capture_ns_d12_frame_pointers", {ours, 12, false, {}}, "eeeeeeeeeeeeeeeeeeee",
                 "as capture_ns_d12 where every frame keeps rbp, so twice the words are verified");
     report_time("capture_miss_ns_d12", {ours, 12, true, {}}, kPath,
@@ -312,9 +304,8 @@ int main() {
     compare_many(&here, 60000, 1);
     std::thread([&] { compare_many(&there, 60000, 2); }).join();
     const uint64_t captures = here.captures + there.captures;
-    print("capture_agreement",
-          static_cast<double>(here.equal + there.equal) / static_cast<double>(captures), "fraction",
-          captures, "equal to libunwind unw_step at depth 12, random paths, two threads");
+    print("capture_agreement", static_cast<double>(here.equal + there.equal) / static_cast<double>(captures),
+          "fraction", captures, "equal to libunwind unw_step at depth 12, random paths, two threads");
     report_first_with_mappings();
     report_first("capture_first_us", "median over new threads that stay, depth 12");
     return sink == 42 ? 1 : 0;

@@ -50,10 +50,9 @@ double cpu_seconds() {
     return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
 
-void report(const std::string &name, double value, const char *unit, int samples,
-            const std::string &note) {
-    printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"samples\":%d,\"note\":\"%s\"}\n",
-           name.c_str(), value, unit, samples, note.c_str());
+void report(const std::string &name, double value, const char *unit, int samples, const std::string &note) {
+    printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"samples\":%d,\"note\":\"%s\"}\n", name.c_str(), value,
+           unit, samples, note.c_str());
     fflush(stdout);
 }
 
@@ -74,8 +73,7 @@ uint32_t zipf(flash::Random &random, uint64_t pages) {
     return uint32_t(rank * 2654435761u % pages);
 }
 
-void write_window(const flash::Drive &d, Load load, uint64_t writes, uint64_t pages,
-                  flash::Random &random) {
+void write_window(const flash::Drive &d, Load load, uint64_t writes, uint64_t pages, flash::Random &random) {
     static uint64_t next;
     uint32_t lbas[kBatch];
     switch (load) {
@@ -114,8 +112,7 @@ const trib_flash_latency &nand(const char *preset) {
 }
 
 flash::Drive steady_drive(const Point &p) {
-    auto c =
-        flash::config(p.gib * kPagesPerGib, p.over_provisioning_percent / 100, p.superblock_pages);
+    auto c = flash::config(p.gib * kPagesPerGib, p.over_provisioning_percent / 100, p.superblock_pages);
     c.streams = kStreams;
     if (p.latency)
         c.latency = nand("pm963");
@@ -139,13 +136,11 @@ void measure_rate(const Point &p) {
         rates.push_back(double(p.window_writes) / (cpu_seconds() - start));
     }
     auto after = flash::stats(d);
-    double waf =
-        1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
+    double waf = 1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
     std::sort(rates.begin(), rates.end());
     report(p.name, rates[kWindows / 2], "1/s", kWindows,
-           text("WAF %.3f, %u-page superblocks, %.2f bytes per page, best window %.3g", waf,
-                p.superblock_pages, double(after.memory_bytes) / double(after.physical_pages),
-                rates.back()));
+           text("WAF %.3f, %u-page superblocks, %.2f bytes per page, best window %.3g", waf, p.superblock_pages,
+                double(after.memory_bytes) / double(after.physical_pages), rates.back()));
 }
 
 void measure_memory() {
@@ -175,19 +170,16 @@ void measure_theory() {
                 auto d = flash::open(c);
                 trib_flash_precondition(d.get(), 4, true);
                 double waf = steady_waf(d, pages, 4);
-                double alpha =
-                    double(flash::stats(d).physical_pages - superblock_pages) / double(pages);
+                double alpha = double(flash::stats(d).physical_pages - superblock_pages) / double(pages);
                 bool greedy = victim == TRIB_VICTIM_GREEDY;
-                double expected =
-                    greedy ? theory::greedy(alpha, superblock_pages) : theory::fifo(alpha);
+                double expected = greedy ? theory::greedy(alpha, superblock_pages) : theory::fifo(alpha);
                 double error = std::fabs(waf / expected - 1);
                 points++;
                 if (error >= worst) {
                     worst = error;
                     where = text("worst: %s, %.0f %% over-provisioning, %u-page superblocks, WAF "
                                  "%.4f, theory %.4f",
-                                 greedy ? "greedy" : "fifo", over_provisioning * 100,
-                                 superblock_pages, waf, expected);
+                                 greedy ? "greedy" : "fifo", over_provisioning * 100, superblock_pages, waf, expected);
                 }
             }
     report("flash_theory_error_max", worst, "ratio", points, where);
@@ -216,11 +208,9 @@ double separation_error(trib_victim victim, double hot, double over_provisioning
     auto before = flash::stats(d);
     run(6 * pages);
     auto after = flash::stats(d);
-    double waf =
-        1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
+    double waf = 1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
     double alpha = (double(after.physical_pages) - 1.5 * superblock_pages) / double(pages);
-    return waf / theory::separated_greedy(alpha, {hot, 1 - hot}, {1 - hot, hot}, superblock_pages) -
-           1;
+    return waf / theory::separated_greedy(alpha, {hot, 1 - hot}, {1 - hot, hot}, superblock_pages) - 1;
 }
 
 void measure_separation(const char *name, trib_victim victim) {

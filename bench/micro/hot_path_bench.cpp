@@ -31,9 +31,13 @@ template <int Depth> [[gnu::noinline]] void Deep(void (*body)()) {
     frame[1] = frame[0];
 }
 
-[[gnu::noinline]] void Capture() { sink = trib_signature_capture(TRIB_FRAME_HERE(), 12); }
+[[gnu::noinline]] void Capture() {
+    sink = trib_signature_capture(TRIB_FRAME_HERE(), 12);
+}
 
-[[gnu::noinline]] void Place() { sink = trib_client_place(client, &event.who); }
+[[gnu::noinline]] void Place() {
+    sink = trib_client_place(client, &event.who);
+}
 
 [[gnu::noinline]] void Submit() {
     event.offset_bytes += event.length_bytes;

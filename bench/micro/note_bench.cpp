@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the write-buffer hook adds to a mini-transaction that dirties pages: the walk of the stack, its look-up, and a note per
-// page. Pages come at random from a pool of 128 MiB and one of 4 GiB; the call paths, 16 frames deep, from 64 front ends. The
-// bar: 200 ns (MySQL under TPC-C has 1.2 pages in such a mini-transaction).
+// What the write-buffer hook adds to a mini-transaction that dirties pages: the walk of the stack, its look-up, and a
+// note per page. Pages come at random from a pool of 128 MiB and one of 4 GiB; the call paths, 16 frames deep, from 64
+// front ends. The bar: 200 ns (MySQL under TPC-C has 1.2 pages in such a mini-transaction).
 #include <string>
 
 #include "note.h"
@@ -45,8 +45,10 @@ template <unsigned Pages> void Figure(const std::string &name, uint64_t pool_fra
     for (unsigned i = 0; i < 20000; i++)
         call();
     auto samples = NanosecondsPerCall(kBatches, kBatch, call, [] {});
-    auto walk = NanosecondsPerCall(kBatches, kBatch, [] { Deep<14>([] {}, static_cast<unsigned>(Random())); }, [] {});
-    Print(name + "_p50", Percentile(samples, 0.5) - Percentile(walk, 0.5), "ns", kBatch * kBatches, "without the calls down");
+    auto walk = NanosecondsPerCall(
+        kBatches, kBatch, [] { Deep<14>([] {}, static_cast<unsigned>(Random())); }, [] {});
+    Print(name + "_p50", Percentile(samples, 0.5) - Percentile(walk, 0.5), "ns", kBatch * kBatches,
+          "without the calls down");
 }
 
 } // namespace

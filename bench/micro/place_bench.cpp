@@ -109,8 +109,8 @@ class Table {
     uint64_t clock_ = 0;
 };
 
-void PrintBoth(const std::string &name, const std::string &suffix,
-               const std::vector<double> &samples, const char *note) {
+void PrintBoth(const std::string &name, const std::string &suffix, const std::vector<double> &samples,
+               const char *note) {
     Print(name + "_p50" + suffix, Percentile(samples, 0.5), "ns", samples.size() * 32, note);
     Print(name + "_p99" + suffix, Percentile(samples, 0.99), "ns", samples.size() * 32, note);
 }

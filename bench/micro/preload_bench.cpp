@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the preload adapter adds to a 4-KiB write of an unmodified program: interposition, capture of the call path, and the
-// event into a session's ring, with a recorder that writes a trace beside it. The program runs itself with and without
-// the library, in turn; medians of batches, and of seven pairs. The bar: 150 ns for pwrite.
+// What the preload adapter adds to a 4-KiB write of an unmodified program: interposition, capture of the call path, and
+// the event into a session's ring, with a recorder that writes a trace beside it. The program runs itself with and
+// without the library, in turn; medians of batches, and of seven pairs. The bar: 150 ns for pwrite.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -51,7 +51,9 @@ void Stdio(Target &target) {
         abort();
 }
 
-double Median(const std::vector<double> &values) { return Percentile(values, 0.5); }
+double Median(const std::vector<double> &values) {
+    return Percentile(values, 0.5);
+}
 
 template <int Depth> [[gnu::noinline]] void Deep(void (*call)(Target &), Target &target) {
     volatile char frame[16 + Depth % 5 * 16];

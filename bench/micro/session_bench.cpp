@@ -23,7 +23,9 @@ void Submit() {
     sink = trib_client_submit(client, &event);
 }
 
-void Place() { sink = trib_client_place(client, &event.who); }
+void Place() {
+    sink = trib_client_place(client, &event.who);
+}
 
 template <class Call> void Figure(const char *name, Call call, const char *note) {
     const unsigned batch = 32, batches = 8000;

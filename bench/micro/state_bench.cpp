@@ -54,8 +54,7 @@ class Extents {
 
     void write(uint64_t file, uint64_t offset, uint64_t length, unsigned writer) {
         trib_event event = {};
-        event.file = file, event.offset_bytes = offset, event.length_bytes = length,
-        event.stream = 1;
+        event.file = file, event.offset_bytes = offset, event.length_bytes = length, event.stream = 1;
         uint64_t clock = trib_state_clock_advance(state, length);
         if (trib_extents_write(self, &event, writers[writer % 4], clock, died, this))
             die("write");
@@ -99,12 +98,9 @@ void append_only() {
                 extents.write(file * 0x9E3779B97F4A7C15ull, offset, kMiB, file);
     const double seconds = cpu_seconds() - start;
     const double bytes = extents.resident_bytes(), runs = extents.runs();
-    Print("bytes_per_run", bytes / runs, "bytes", (uint64_t)runs,
-          "append-only, one run per 64-MiB file");
-    Print("state_bytes_per_tb", bytes, "bytes", kFiles,
-          "1 TiB live in 64-MiB files, 1-MiB appends");
-    Print("extents_appends_per_s", kFiles * 64 / seconds, "1/s", kFiles * 64,
-          "the same load, CPU time");
+    Print("bytes_per_run", bytes / runs, "bytes", (uint64_t)runs, "append-only, one run per 64-MiB file");
+    Print("state_bytes_per_tb", bytes, "bytes", kFiles, "1 TiB live in 64-MiB files, 1-MiB appends");
+    Print("extents_appends_per_s", kFiles * 64 / seconds, "1/s", kFiles * 64, "the same load, CPU time");
 }
 
 // Files that several paths wrote: a HEAD and four runs each.
@@ -114,18 +110,16 @@ void mixed_files() {
     for (uint64_t file = 1; file <= kFiles; file++)
         for (unsigned part = 0; part < 4; part++)
             extents.write(file * 0x9E3779B97F4A7C15ull, part * kMiB, kMiB, part);
-    Print("bytes_per_run_4_writers", (double)extents.resident_bytes() / extents.runs(), "bytes",
-          extents.runs(), "four runs per file");
+    Print("bytes_per_run_4_writers", (double)extents.resident_bytes() / extents.runs(), "bytes", extents.runs(),
+          "four runs per file");
 }
 
 // A drive without files: uniform random 4-KiB overwrites, every block a run of its own.
 void overwrites(const char *name, uint64_t blocks) {
     Extents extents(2u << 20);
     std::mt19937_64 random(1);
-    for (uint64_t i = 0; i < blocks;
-         i++) // every second block first, so that none is an append to its neighbour
-        extents.write(0, (i * 2 < blocks ? i * 2 : i * 2 - blocks + 1 - blocks % 2) * 4096, 4096,
-                      i);
+    for (uint64_t i = 0; i < blocks; i++) // every second block first, so that none is an append to its neighbour
+        extents.write(0, (i * 2 < blocks ? i * 2 : i * 2 - blocks + 1 - blocks % 2) * 4096, 4096, i);
     if (extents.runs() < blocks * 99 / 100)
         die("fragmenting");
     constexpr uint64_t kWrites = 1000000;
@@ -184,10 +178,8 @@ void look_ups() {
                 sink += trib_state_attribute(state, ref)->stream + ref;
             },
             [] {});
-        Print(rows == 25 ? "state_find_ns" : "state_find_ns_full",
-              trib_bench::Percentile(samples, 0.5), "ns", 4000 * 64,
-              "median; find and row, " + std::to_string(rows) + " rows, sum " +
-                  std::to_string(sink % 10));
+        Print(rows == 25 ? "state_find_ns" : "state_find_ns_full", trib_bench::Percentile(samples, 0.5), "ns",
+              4000 * 64, "median; find and row, " + std::to_string(rows) + " rows, sum " + std::to_string(sink % 10));
         trib_state_close(state);
     }
 }
@@ -207,15 +199,13 @@ void evictions() {
         constexpr unsigned kEvictions = 200000;
         const double start = cpu_seconds();
         for (unsigned i = 0; i < kEvictions; i++) {
-            trib_attribute *row = trib_state_attribute(
-                state, trib_state_find(state, key - 1 - random() % (rows / 2)));
+            trib_attribute *row = trib_state_attribute(state, trib_state_find(state, key - 1 - random() % (rows / 2)));
             if (row)
                 row->last_write_bytes = trib_state_clock_advance(state, 4096);
             trib_state_intern(state, key++, &who);
         }
-        Print(rows == 341 ? "state_evict_ns_341" : "state_evict_ns_1m",
-              (cpu_seconds() - start) * 1e9 / kEvictions, "ns", kEvictions,
-              "one touch and one evicting intern, CPU time");
+        Print(rows == 341 ? "state_evict_ns_341" : "state_evict_ns_1m", (cpu_seconds() - start) * 1e9 / kEvictions,
+              "ns", kEvictions, "one touch and one evicting intern, CPU time");
         trib_state_close(state);
     }
 }

@@ -62,8 +62,7 @@ class DatabaseMix {
             old.push_back(file);
             size = 0;
             if (old.size() > 20) {
-                mix.emit(*this, TRIB_EVENT_DEATH, TRIB_CAUSE_UNLINK, old.front(),
-                         TRIB_LENGTH_TO_END);
+                mix.emit(*this, TRIB_EVENT_DEATH, TRIB_CAUSE_UNLINK, old.front(), TRIB_LENGTH_TO_END);
                 old.pop_front();
             }
         }
@@ -91,9 +90,8 @@ class DatabaseMix {
 
     std::vector<trib_event> events_;
     Output log_{0xA1, TRIB_FILE_WAL, 1, 0, 0, {}};
-    Output tables_[3] = {{0xB1, TRIB_FILE_SST, 2, 0, 0, {}},
-                         {0xB2, TRIB_FILE_SST, 3, 0, 0, {}},
-                         {0xB3, TRIB_FILE_SST, 4, 0, 0, {}}};
+    Output tables_[3] = {
+        {0xB1, TRIB_FILE_SST, 2, 0, 0, {}}, {0xB2, TRIB_FILE_SST, 3, 0, 0, {}}, {0xB3, TRIB_FILE_SST, 4, 0, 0, {}}};
     uint64_t clock_ = 0, wall_ns_ = 0;
 };
 
@@ -158,7 +156,6 @@ int main() {
                       "slower of write and read; " + note);
     trib_bench::Print("trace_write_events_per_s", writes, "1/s", kRounds, note);
     trib_bench::Print("trace_read_events_per_s", reads, "1/s", kRounds, note);
-    trib_bench::Print("trace_bytes_per_event", static_cast<double>(status.st_size) / kEvents,
-                      "bytes", 1, note);
+    trib_bench::Print("trace_bytes_per_event", static_cast<double>(status.st_size) / kEvents, "bytes", 1, note);
     return 0;
 }

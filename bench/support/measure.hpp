@@ -87,9 +87,10 @@ inline trib_event SampleWrite() {
     return event;
 }
 
-inline void Print(const std::string &name, double value, const char *unit, uint64_t samples, const std::string &note = "") {
-    std::printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"samples\": %llu, \"note\": \"%s\"}\n", name.c_str(),
-                value, unit, static_cast<unsigned long long>(samples), note.c_str());
+inline void Print(const std::string &name, double value, const char *unit, uint64_t samples,
+                  const std::string &note = "") {
+    std::printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"samples\": %llu, \"note\": \"%s\"}\n",
+                name.c_str(), value, unit, static_cast<unsigned long long>(samples), note.c_str());
     std::fflush(stdout);
 }
 

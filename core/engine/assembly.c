@@ -10,50 +10,115 @@
 #define FIELD(name) offsetof(struct trib_pipeline_settings, name)
 
 const struct trib_option_spec trib_pipeline_options[] = {
-    {.key = "policy", .fallback = TRIB_POLICY_DEFAULT, .type = TRIB_OPTION_TEXT, .offset = FIELD(policy),
+    {.key = "policy",
+     .fallback = TRIB_POLICY_DEFAULT,
+     .type = TRIB_OPTION_TEXT,
+     .offset = FIELD(policy),
      .help = "who decides the stream (trib policies)"},
-    {.key = "drive", .fallback = "emulated", .type = TRIB_OPTION_TEXT, .offset = FIELD(drive),
+    {.key = "drive",
+     .fallback = "emulated",
+     .type = TRIB_OPTION_TEXT,
+     .offset = FIELD(drive),
      .help = "who takes the writes (trib drive list); none: learn and record only"},
-    {.key = "state", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(state),
+    {.key = "state",
+     .fallback = "",
+     .type = TRIB_OPTION_TEXT,
+     .offset = FIELD(state),
      .help = "file that keeps what was learned; empty: forgotten at exit"},
-    {.key = "trace", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(trace),
+    {.key = "trace",
+     .fallback = "",
+     .type = TRIB_OPTION_TEXT,
+     .offset = FIELD(trace),
      .help = "record events to this file (live pipelines)"},
-    {.key = "trace_max", .fallback = "1G", .type = TRIB_OPTION_SIZE, .offset = FIELD(trace_limits.max_bytes),
-     .minimum = TRIB_TRACE_MAX_BYTES_MIN, .maximum = 1ull << 50,
+    {.key = "trace_max",
+     .fallback = "1G",
+     .type = TRIB_OPTION_SIZE,
+     .offset = FIELD(trace_limits.max_bytes),
+     .minimum = TRIB_TRACE_MAX_BYTES_MIN,
+     .maximum = 1ull << 50,
      .help = "bytes of a trace file; then it becomes NAME.1 and the recording goes on in a new one"},
-    {.key = "trace_keep", .fallback = "15", .type = TRIB_OPTION_U32, .offset = FIELD(trace_limits.keep),
-     .minimum = 0, .maximum = TRIB_TRACE_SUFFIX_MAX - 1,
+    {.key = "trace_keep",
+     .fallback = "15",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(trace_limits.keep),
+     .minimum = 0,
+     .maximum = TRIB_TRACE_SUFFIX_MAX - 1,
      .help = "earlier trace files, NAME.1 ...; the oldest is deleted; 0: recording stops at trace_max"},
-    {.key = "disk_floor", .fallback = "256M", .type = TRIB_OPTION_SIZE, .offset = FIELD(trace_limits.floor_bytes),
-     .minimum = 0, .maximum = 1ull << 50,
+    {.key = "disk_floor",
+     .fallback = "256M",
+     .type = TRIB_OPTION_SIZE,
+     .offset = FIELD(trace_limits.floor_bytes),
+     .minimum = 0,
+     .maximum = 1ull << 50,
      .help = "free bytes of the trace's file system below which recording stops; 0: none"},
-    {.key = "streams", .fallback = "8", .type = TRIB_OPTION_U32, .offset = FIELD(streams),
-     .minimum = 0, .maximum = 63, .help = "streams besides S0 (FAST'19: 8 on the PM963)"},
-    {.key = "salt", .fallback = "none", .type = TRIB_OPTION_FLAGS, .offset = FIELD(salt),
+    {.key = "streams",
+     .fallback = "8",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(streams),
+     .minimum = 0,
+     .maximum = 63,
+     .help = "streams besides S0 (FAST'19: 8 on the PM963)"},
+    {.key = "salt",
+     .fallback = "none",
+     .type = TRIB_OPTION_FLAGS,
+     .offset = FIELD(salt),
      .choices = "kind|hint|activity|family|level|tenant",
      .help = "what joins the call path in a signature"},
-    {.key = "attributes", .fallback = "8192", .type = TRIB_OPTION_U32, .offset = FIELD(attributes),
-     .minimum = 1, .maximum = 1 << 20, .help = "rows of the attribute table"},
-    {.key = "runs", .fallback = "4194304", .type = TRIB_OPTION_U32, .offset = FIELD(runs),
-     .minimum = 16, .maximum = 268435455, .help = "live extents that can be followed; 32 bytes each"},
-    {.key = "session", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(session),
+    {.key = "attributes",
+     .fallback = "8192",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(attributes),
+     .minimum = 1,
+     .maximum = 1 << 20,
+     .help = "rows of the attribute table"},
+    {.key = "runs",
+     .fallback = "4194304",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(runs),
+     .minimum = 16,
+     .maximum = 268435455,
+     .help = "live extents that can be followed; 32 bytes each"},
+    {.key = "session",
+     .fallback = "",
+     .type = TRIB_OPTION_TEXT,
+     .offset = FIELD(session),
      .help = "socket that processes join, made at open; absolute path (live pipelines)"},
-    {.key = "session-socket", .fallback = "0", .type = TRIB_OPTION_U32, .offset = FIELD(session_socket),
-     .minimum = 0, .maximum = 1 << 20, .help = "descriptor of a listening socket to use instead (systemd); 0: none"},
-    {.key = "allow", .fallback = "", .type = TRIB_OPTION_TEXT, .offset = FIELD(allow),
+    {.key = "session-socket",
+     .fallback = "0",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(session_socket),
+     .minimum = 0,
+     .maximum = 1 << 20,
+     .help = "descriptor of a listening socket to use instead (systemd); 0: none"},
+    {.key = "allow",
+     .fallback = "",
+     .type = TRIB_OPTION_TEXT,
+     .offset = FIELD(allow),
      .help = "who may join besides owner and root: users and @groups joined by +; * is everyone (live pipelines)"},
-    {.key = "process-ring", .fallback = "16384", .type = TRIB_OPTION_U32, .offset = FIELD(process_ring),
-     .minimum = 1024, .maximum = 1 << 20, .help = "events that may wait in each process (live pipelines); 72 bytes each"},
-    {.key = "allocation", .fallback = "next-fit", .type = TRIB_OPTION_ENUM,
-     .offset = FIELD(allocation), .choices = "next-fit|first-fit",
+    {.key = "process-ring",
+     .fallback = "16384",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(process_ring),
+     .minimum = 1024,
+     .maximum = 1 << 20,
+     .help = "events that may wait in each process (live pipelines); 72 bytes each"},
+    {.key = "allocation",
+     .fallback = "next-fit",
+     .type = TRIB_OPTION_ENUM,
+     .offset = FIELD(allocation),
+     .choices = "next-fit|first-fit",
      .help = "how files get blocks"},
-    {.key = "window", .fallback = "128", .type = TRIB_OPTION_U32, .offset = FIELD(window_blocks),
-     .minimum = 0, .maximum = 65536, .help = "blocks reserved ahead of a growing file"},
+    {.key = "window",
+     .fallback = "128",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(window_blocks),
+     .minimum = 0,
+     .maximum = 65536,
+     .help = "blocks reserved ahead of a growing file"},
     TRIB_OPTIONS_END,
 };
 
-static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
-                         bool internal) {
+static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class, bool internal) {
     struct trib_pipeline *pipeline = arg;
     struct trib_relocation page = {.lba = lba,
                                    .clock_bytes = pipeline->clock_bytes,
@@ -65,13 +130,10 @@ static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t vict
     return pipeline->policy->relocate(pipeline->policy_self, &page);
 }
 
-static void reclaimed(void *arg, uint16_t stream, bool internal, uint64_t opened_age,
-                      uint64_t closed_age) {
+static void reclaimed(void *arg, uint16_t stream, bool internal, uint64_t opened_age, uint64_t closed_age) {
     struct trib_pipeline *pipeline = arg;
-    struct trib_reclaim unit = {.stream = stream,
-                                .internal = internal,
-                                .opened_age = opened_age,
-                                .closed_age = closed_age};
+    struct trib_reclaim unit = {
+        .stream = stream, .internal = internal, .opened_age = opened_age, .closed_age = closed_age};
 
     if (pipeline->policy_is_open) /* a drive may collect while it is filled with cold data */
         pipeline->policy->blocks.reclaimed(pipeline->policy_self, &unit);
@@ -128,12 +190,11 @@ static uint64_t spare_blocks(const struct trib_drive_description *drive) {
     return known ? (drive->physical_bytes - drive->capacity_bytes) / TRIB_BLOCK_BYTES : 0;
 }
 
-static int open_policy(struct trib_pipeline *pipeline, struct trib_options *options,
-                       struct trib_error *error) {
+static int open_policy(struct trib_pipeline *pipeline, struct trib_options *options, struct trib_error *error) {
     struct trib_policy_env env = {.policy = pipeline->policy,
                                   .state = pipeline->state,
-                                  .streams = pipeline->drive ? pipeline->description.streams
-                                                             : pipeline->settings.streams,
+                                  .streams =
+                                      pipeline->drive ? pipeline->description.streams : pipeline->settings.streams,
                                   .capacity_bytes = pipeline->description.capacity_bytes,
                                   .blocks = pipeline->description.capacity_bytes / TRIB_BLOCK_BYTES,
                                   .reclaim_unit_bytes = pipeline->description.reclaim_unit_bytes,
@@ -181,8 +242,7 @@ static int assemble(struct trib_pipeline *pipeline, struct trib_options *options
     return rc;
 }
 
-int trib_pipeline_open(struct trib_pipeline **out, const char *text, bool live,
-                       struct trib_error *error) {
+int trib_pipeline_open(struct trib_pipeline **out, const char *text, bool live, struct trib_error *error) {
     return trib_pipeline_open_wrapped(out, text, live, &(struct trib_pipeline_wraps){0}, error);
 }
 

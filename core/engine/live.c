@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The live half of a pipeline, in a process of its own. A maintenance thread takes events out of the rings of all
- * processes that have joined, in the order of time (recorder/recorder.h), writes them to the trace and runs the flow. It
- * polls instead of being woken, so that no write pays for a wake-up: every 16 ms, more often while events come fast, and
- * as a batch thread, so that its own wake-up takes no core from a thread of an engine. */
+ * processes that have joined, in the order of time (recorder/recorder.h), writes them to the trace and runs the flow.
+ * It polls instead of being woken, so that no write pays for a wake-up: every 16 ms, more often while events come fast,
+ * and as a batch thread, so that its own wake-up takes no core from a thread of an engine. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,18 +20,18 @@
 #include "producer/coverage.h"
 #include "recorder/recorder.h"
 
-#define BATCH_EVENTS    4096u
-#define POLL_NS_MIN     1000000l
-#define POLL_NS_MAX     16000000l
-#define SNAPSHOT_NS     50000000ull  /* how old a status may be when somebody asked for one before */
-#define FRESH_NS        100000000ull /* waited for a status of what was submitted before it was asked for */
+#define BATCH_EVENTS 4096u
+#define POLL_NS_MIN  1000000l
+#define POLL_NS_MAX  16000000l
+#define SNAPSHOT_NS  50000000ull  /* how old a status may be when somebody asked for one before */
+#define FRESH_NS     100000000ull /* waited for a status of what was submitted before it was asked for */
 
 struct trib_live {
     struct trib_pipeline *pipeline;
     struct trib_recorder *recorder;
     struct trib_texts_sink sink;
     uint64_t starts_uncovered; /* under the state's lock, with the next */
-    char uncovered[sizeof ((struct trib_status *)NULL)->uncovered];
+    char uncovered[sizeof((struct trib_status *)NULL)->uncovered];
     _Atomic(uint64_t) done_ns; /* everything submitted before was processed */
     _Atomic(bool) stop;
 
@@ -72,8 +72,9 @@ static void record_gap(struct trib_live *live) {
     if (counts.events_dropped == live->gap_events)
         return;
     if (live->gap_events == 0)
-        trib_log(TRIB_LOG_WARNING, "events are lost: a ring is full (raise option 'process-ring'), a process was killed, "
-                                   "or it had no daemon for a while");
+        trib_log(TRIB_LOG_WARNING,
+                 "events are lost: a ring is full (raise option 'process-ring'), a process was killed, "
+                 "or it had no daemon for a while");
     uint64_t bytes = counts.bytes_dropped - live->gap_bytes;
     if (live->trace)
         check_trace(live, trib_trace_write_gap(live->trace, counts.events_dropped - live->gap_events, bytes));

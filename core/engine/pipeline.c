@@ -78,8 +78,7 @@ static void on_death(void *arg, const struct trib_death *death) {
 
 /* ---- where does it go? ---- */
 
-static struct trib_placement describe_write(const struct trib_pipeline *pipeline,
-                                            const struct trib_event *event,
+static struct trib_placement describe_write(const struct trib_pipeline *pipeline, const struct trib_event *event,
                                             trib_attribute_ref attribute) {
     return (struct trib_placement){.who = event->who,
                                    .attribute = attribute,
@@ -125,14 +124,11 @@ static int run_write(struct trib_pipeline *pipeline, const struct trib_event *ev
     /* By block: trib_flow_block_write asks, with the address. */
     placed.stream = decides_by_block(pipeline) ? TRIB_STREAM_UNDECIDED : ask_policy(pipeline, &write);
 
-    int learned = trib_extents_write(pipeline->extents, &placed, attribute, pipeline->clock_bytes,
-                                     on_death, pipeline);
+    int learned = trib_extents_write(pipeline->extents, &placed, attribute, pipeline->clock_bytes, on_death, pipeline);
     if (learned == -EINVAL)
         return learned; /* a full arena (-ENOSPC) only loses the lifetime, and is counted there */
     trib_state_clock_advance(pipeline->state, event->length_bytes);
-    int rc = pipeline->volume
-                 ? trib_volume_write(pipeline->volume, decides_by_block(pipeline) ? event : &placed)
-                 : 0;
+    int rc = pipeline->volume ? trib_volume_write(pipeline->volume, decides_by_block(pipeline) ? event : &placed) : 0;
 
     tick(pipeline, pipeline->clock_bytes + event->length_bytes);
     return rc;
@@ -155,8 +151,7 @@ static int send(struct trib_pipeline *pipeline, uint64_t lba, uint32_t blocks, u
 }
 
 /* Neighbours that the policy puts in one stream travel together. */
-static int send_by_block(struct trib_pipeline *pipeline, struct trib_placement *write, uint64_t lba,
-                         uint32_t blocks) {
+static int send_by_block(struct trib_pipeline *pipeline, struct trib_placement *write, uint64_t lba, uint32_t blocks) {
     uint32_t step = pipeline->needs & TRIB_NEEDS_PAGE ? 1 : blocks;
     uint32_t waiting = 0;
     uint16_t stream = 0;
@@ -183,8 +178,7 @@ int trib_flow_block_write(void *arg, const struct trib_event *cause, uint64_t lb
     if (!decides_by_block(pipeline))
         return send(pipeline, lba, blocks, cause->stream);
     uint64_t key = trib_pipeline_key(pipeline, &cause->who);
-    struct trib_placement write =
-        describe_write(pipeline, cause, trib_state_find(pipeline->state, key));
+    struct trib_placement write = describe_write(pipeline, cause, trib_state_find(pipeline->state, key));
     return send_by_block(pipeline, &write, lba, blocks);
 }
 

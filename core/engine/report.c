@@ -14,9 +14,8 @@ struct visit_live {
 static void visit_live_run(void *arg, const struct trib_death *live) {
     const struct visit_live *visit = arg;
     const struct trib_attribute *row = trib_state_attribute(visit->pipeline->state, live->attribute);
-    struct trib_death_report report = {.age_bytes = live->age_bytes,
-                                       .length_bytes = live->length_bytes,
-                                       .stream = live->stream};
+    struct trib_death_report report = {
+        .age_bytes = live->age_bytes, .length_bytes = live->length_bytes, .stream = live->stream};
     if (row) {
         report.who = row->who;
         report.key = row->key;
@@ -25,8 +24,7 @@ static void visit_live_run(void *arg, const struct trib_death *live) {
 }
 
 void trib_pipeline_visit_live(struct trib_pipeline *pipeline,
-                              void (*visit)(void *arg, const struct trib_death_report *live),
-                              void *arg) {
+                              void (*visit)(void *arg, const struct trib_death_report *live), void *arg) {
     struct visit_live context = {pipeline, visit, arg};
 
     trib_state_lock(pipeline->state);
@@ -35,8 +33,7 @@ void trib_pipeline_visit_live(struct trib_pipeline *pipeline,
 }
 
 void trib_pipeline_visit_attributes(struct trib_pipeline *pipeline,
-                                    void (*visit)(void *arg, const struct trib_attribute_report *row),
-                                    void *arg) {
+                                    void (*visit)(void *arg, const struct trib_attribute_report *row), void *arg) {
     trib_attribute_ref ref;
 
     trib_state_lock(pipeline->state);

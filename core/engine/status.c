@@ -18,8 +18,10 @@ struct field {
 };
 
 #define FIELD(name_, type_, counter_, help_)                                                                           \
-    {.name = #name_, .help = (help_), .offset = offsetof(struct trib_status, name_), .type = (type_),                  \
-     .is_counter = (counter_)}
+    {                                                                                                                  \
+        .name = #name_, .help = (help_), .offset = offsetof(struct trib_status, name_), .type = (type_),               \
+        .is_counter = (counter_)                                                                                       \
+    }
 
 static const struct field fields[] = {
     FIELD(policy, TEXT, false, "Who decides"),

@@ -9,7 +9,7 @@
 #include "recall.h"
 #include "vm.h"
 
-#define FRAMES_MAX  512u
+#define FRAMES_MAX 512u
 /* Of an interpreter's frame, in words from its frame pointer: frame::interpreter_frame_method_offset on x86-64, the
  * same from JDK 9 to 25 at least. A key only: what else stood there would make keys differ that need not. */
 #define METHOD_WORD (-3)

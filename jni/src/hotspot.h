@@ -13,8 +13,8 @@ struct trib_hotspot {
     int continuation; /* offset in JavaThread of its innermost virtual thread; -1 = this release has none */
     int stack_base;   /* offset in JavaThread; 0 = not told */
     uintptr_t interpreter, interpreter_end; /* code of the interpreter; 0 = not told */
-    uintptr_t code, code_end; /* of all that is compiled or generated; 0 = not told */
-    bool has_frame_pointers; /* -XX:+PreserveFramePointer */
+    uintptr_t code, code_end;               /* of all that is compiled or generated; 0 = not told */
+    bool has_frame_pointers;                /* -XX:+PreserveFramePointer */
     bool may_have_virtual_threads;
 };
 

@@ -33,12 +33,10 @@ static _Atomic(bool) is_fast;
 static _Atomic(uint64_t) epoch;
 static char why_slow[96] = "no Java yet";
 /* By thread: two that write at once would take one line of cache from each other with every write. */
-static struct {
-    _Alignas(64) _Atomic(uint64_t) count[COUNTS];
-} shards[COUNT_SHARDS];
+static struct { _Alignas(64) _Atomic(uint64_t) count[COUNTS]; } shards[COUNT_SHARDS];
 static _Atomic(unsigned) threads;
 static _Thread_local unsigned number_here; /* 0 = none yet */
-static _Thread_local bool is_inside; /* JVMTI may make the VM write, in this very thread */
+static _Thread_local bool is_inside;       /* JVMTI may make the VM write, in this very thread */
 static _Thread_local unsigned hits_here, writes_here, asked_here;
 static struct trib_recall chains, stacks;
 static struct trib_durations recalled, asked; /* call paths of Java threads, by the way they came */

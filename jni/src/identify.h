@@ -22,13 +22,13 @@ void trib_jvm_identify_forget(void);
 trib_shim_identify trib_jvm_identify;
 
 struct trib_jvm_counts {
-    uint64_t writes;           /* all that were told */
-    uint64_t java, native;     /* with Java frames, and without */
-    uint64_t mapped;           /* pages; they go by who mapped them */
-    uint64_t pieces;           /* that go with what was written before them */
-    uint64_t asked;            /* of JVMTI */
+    uint64_t writes;               /* all that were told */
+    uint64_t java, native;         /* with Java frames, and without */
+    uint64_t mapped;               /* pages; they go by who mapped them */
+    uint64_t pieces;               /* that go with what was written before them */
+    uint64_t asked;                /* of JVMTI */
     uint64_t hits, checked, wrong; /* of the fast path; checked against JVMTI */
-    uint64_t signatures_lost;  /* that found no room in the list for people */
+    uint64_t signatures_lost;      /* that found no room in the list for people */
     /* Of one in 61 call paths, clock reading included; 0 = none yet. */
     double fast_median_ns, fast_p99_ns, asked_median_ns, asked_p99_ns;
     bool is_fast;

@@ -14,8 +14,8 @@
 #include "tally.h"
 #include "vm.h"
 
-#define CLASS "Lio/tributary/Native;"
-#define ROWS_MAX 8192u
+#define CLASS          "Lio/tributary/Native;"
+#define ROWS_MAX       8192u
 #define LOADED_CLASSES 60000 /* announced only; HotSpot refuses more than 65536 */
 #define NATIVE(result, name, ...)                                                                                      \
     JNIEXPORT result JNICALL Java_io_tributary_Native_##name(__VA_ARGS__);                                             \

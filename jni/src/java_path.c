@@ -26,8 +26,8 @@ void trib_java_stack(struct trib_java_stack *out) {
     jint depth = 0;
 
     out->count = ask(0, INNER_MAX, out->frame);
-    if (out->count < INNER_MAX ||
-        (*trib_vm.tool)->GetFrameCount(trib_vm.tool, NULL, &depth) != JVMTI_ERROR_NONE || depth <= (jint)INNER_MAX)
+    if (out->count < INNER_MAX || (*trib_vm.tool)->GetFrameCount(trib_vm.tool, NULL, &depth) != JVMTI_ERROR_NONE ||
+        depth <= (jint)INNER_MAX)
         return;
     jint outer = depth - (jint)OUTER_MAX;
     out->count += ask(outer > (jint)INNER_MAX ? outer : (jint)INNER_MAX, OUTER_MAX, out->frame + INNER_MAX);

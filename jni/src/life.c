@@ -140,11 +140,11 @@ static void watch_classes(jvmtiEnv *tool) {
 }
 
 static bool listen(JavaVM *java) {
-    static const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT,      JVMTI_EVENT_VM_DEATH,
-                                        JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END,
-                                        JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_COMPILED_METHOD_UNLOAD};
+    static const jvmtiEvent events[] = {
+        JVMTI_EVENT_VM_INIT,    JVMTI_EVENT_VM_DEATH,           JVMTI_EVENT_THREAD_START,
+        JVMTI_EVENT_THREAD_END, JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_COMPILED_METHOD_UNLOAD};
     jvmtiCapabilities wanted = {.can_generate_native_method_bind_events = 1,
-                                 .can_generate_compiled_method_load_events = 1};
+                                .can_generate_compiled_method_load_events = 1};
     jvmtiEventCallbacks callbacks = {.VMInit = vm_began,
                                      .VMDeath = vm_ends,
                                      .ThreadStart = thread_began,
@@ -202,7 +202,7 @@ __attribute__((constructor)) static void load(void) {
 }
 
 static void look(void) {
-    jint (*created)(JavaVM **machines, jsize capacity, jsize *count);
+    jint (*created)(JavaVM * *machines, jsize capacity, jsize * count);
     void *library = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
     JavaVM *java = NULL;
     JNIEnv *env = NULL;

@@ -8,9 +8,9 @@
 #include "names.h"
 #include "vm.h"
 
-#define SLOTS   32768u /* methods seen on the stacks of writers: Cassandra has about a thousand */
-#define PROBES  16u
-#define PREFIX  "java:"
+#define SLOTS  32768u /* methods seen on the stacks of writers: Cassandra has about a thousand */
+#define PROBES 16u
+#define PREFIX "java:"
 
 struct slot {
     _Atomic(uintptr_t) id;  /* 0 = free */

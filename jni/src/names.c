@@ -50,7 +50,8 @@ bool trib_java_is_noise(const char *name) {
 
 const char *trib_java_logger(const char *name) {
     static const char *const frameworks[] = {"ch.qos.logback", "org.apache.logging.log4j", "org.apache.log4j",
-                                             "org.slf4j", "java.util.logging", "org.jboss.logmanager", "org.tinylog"};
+                                             "org.slf4j",      "java.util.logging",        "org.jboss.logmanager",
+                                             "org.tinylog"};
 
     for (size_t i = 0; i < sizeof frameworks / sizeof *frameworks; i++)
         if (begins_with(name, frameworks[i]) && name[strlen(frameworks[i])] == '.')

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #define DEFAULTS                                                                                                       \
-    (struct trib_jvm_options) { .fast = true, .innermost = 1, .outermost = 6 }
+    (struct trib_jvm_options) {                                                                                        \
+        .fast = true, .innermost = 1, .outermost = 6                                                                   \
+    }
 
 enum taken { TAKEN, WRONG, FOREIGN };
 
@@ -72,7 +74,8 @@ static int refuse(struct trib_error *error, const char *pair) {
     if (error->text[0] == '\0')
         snprintf(error->text, sizeof error->text,
                  "\"%.60s\" is none of start, status, dump, stop, path=ends|full, innermost=0..32, outermost=0..32, "
-                 "fast=on|off|check, strict=0|1, file=PATH, nor key=value of a pipeline", pair);
+                 "fast=on|off|check, strict=0|1, file=PATH, nor key=value of a pipeline",
+                 pair);
     return -EINVAL;
 }
 

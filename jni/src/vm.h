@@ -15,8 +15,8 @@
 struct trib_vm {
     jvmtiEnv *tool;
     struct trib_hotspot hotspot;
-    int release;       /* 17 */
-    char version[64];  /* "17.0.15" */
+    int release;         /* 17 */
+    char version[64];    /* "17.0.15" */
     char libraries[512]; /* the JDK's folder of libraries, with a slash at its end; empty = not found */
 };
 

@@ -24,16 +24,15 @@ static bool is_device(const char *text) {
     return major && text[major] == ',' && isdigit((unsigned char)text[major + 1]);
 }
 
-static enum trib_import_verdict blkparse_line(const struct trib_import_settings *settings,
-                                              char *line, struct trib_import_request *out) {
+static enum trib_import_verdict blkparse_line(const struct trib_import_settings *settings, char *line,
+                                              struct trib_import_request *out) {
     char *field[TRIB_IMPORT_FIELDS_MAX];
     uint64_t pid, sector, sectors;
     unsigned fields = trib_fields(line, ' ', field, TRIB_IMPORT_FIELDS_MAX);
 
     if (fields && (!strncmp(field[0], "CPU", 3) || !strcmp(field[0], "Total")))
         return TRIB_IMPORT_END;
-    if (fields < 6 || !is_device(field[0]) ||
-        !trib_field_time(field[3], 1000000000, &out->time_ns) ||
+    if (fields < 6 || !is_device(field[0]) || !trib_field_time(field[3], 1000000000, &out->time_ns) ||
         !trib_field_number(field[4], 1, &pid))
         return TRIB_IMPORT_MALFORMED;
     if (field[5][0] != actions[settings->action] || field[5][1])
@@ -45,8 +44,7 @@ static enum trib_import_verdict blkparse_line(const struct trib_import_settings 
         return verdict;
     if (field[6][0] == 'F' && (fields == 7 || field[7][0] == '['))
         return TRIB_IMPORT_NOTHING;
-    if (fields < 10 || strcmp(field[8], "+") ||
-        !trib_field_number(field[7], TRIB_SECTOR_BYTES, &sector) ||
+    if (fields < 10 || strcmp(field[8], "+") || !trib_field_number(field[7], TRIB_SECTOR_BYTES, &sector) ||
         !trib_field_number(field[9], TRIB_SECTOR_BYTES, &sectors))
         return TRIB_IMPORT_MALFORMED;
     out->thread = (uint32_t)pid;

@@ -10,33 +10,30 @@
 
 #include "import/formats.h"
 
-static enum trib_import_verdict alibaba_line(const struct trib_import_settings *settings,
-                                             char *line, struct trib_import_request *out) {
+static enum trib_import_verdict alibaba_line(const struct trib_import_settings *settings, char *line,
+                                             struct trib_import_request *out) {
     char *field[6];
     uint64_t device, offset, length;
     (void)settings;
 
     if (trib_fields(line, ',', field, 6) != 5 || !trib_field_number(field[0], 1, &device) ||
-        (strcmp(field[1], "W") && strcmp(field[1], "R")) ||
-        !trib_field_number(field[2], 1, &offset) || !trib_field_number(field[3], 1, &length) ||
-        !trib_field_number(field[4], 1000, &out->time_ns))
+        (strcmp(field[1], "W") && strcmp(field[1], "R")) || !trib_field_number(field[2], 1, &offset) ||
+        !trib_field_number(field[3], 1, &length) || !trib_field_number(field[4], 1000, &out->time_ns))
         return TRIB_IMPORT_MALFORMED;
     out->kind = *field[1] == 'W' ? TRIB_IMPORT_WRITE : TRIB_IMPORT_READ;
     trib_import_name(out, field[0], NULL);
     return trib_import_range(out, offset, length);
 }
 
-static enum trib_import_verdict tencent_line(const struct trib_import_settings *settings,
-                                             char *line, struct trib_import_request *out) {
+static enum trib_import_verdict tencent_line(const struct trib_import_settings *settings, char *line,
+                                             struct trib_import_request *out) {
     char *field[6];
     uint64_t offset, length, volume;
     (void)settings;
 
-    if (trib_fields(line, ',', field, 6) != 5 ||
-        !trib_field_number(field[0], 1000000000, &out->time_ns) ||
+    if (trib_fields(line, ',', field, 6) != 5 || !trib_field_number(field[0], 1000000000, &out->time_ns) ||
         !trib_field_number(field[1], TRIB_SECTOR_BYTES, &offset) ||
-        !trib_field_number(field[2], TRIB_SECTOR_BYTES, &length) ||
-        (strcmp(field[3], "0") && strcmp(field[3], "1")) ||
+        !trib_field_number(field[2], TRIB_SECTOR_BYTES, &length) || (strcmp(field[3], "0") && strcmp(field[3], "1")) ||
         !trib_field_number(field[4], 1, &volume))
         return TRIB_IMPORT_MALFORMED;
     out->kind = *field[3] == '1' ? TRIB_IMPORT_WRITE : TRIB_IMPORT_READ;

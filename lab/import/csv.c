@@ -33,13 +33,11 @@ static enum trib_import_verdict csv_line(const struct trib_import_settings *sett
     uint64_t offset, length;
     unsigned fields = trib_fields(line, ',', field, TRIB_IMPORT_FIELDS_MAX);
 
-    if (settings->time_column > fields || settings->offset_column > fields ||
-        settings->size_column > fields || settings->op_column > fields)
+    if (settings->time_column > fields || settings->offset_column > fields || settings->size_column > fields ||
+        settings->op_column > fields)
         return TRIB_IMPORT_MALFORMED;
-    if (!trib_field_time(field[settings->time_column - 1], unit_ns[settings->time_unit],
-                         &out->time_ns) ||
-        !trib_field_number(field[settings->offset_column - 1], settings->offset_unit_bytes,
-                           &offset) ||
+    if (!trib_field_time(field[settings->time_column - 1], unit_ns[settings->time_unit], &out->time_ns) ||
+        !trib_field_number(field[settings->offset_column - 1], settings->offset_unit_bytes, &offset) ||
         !trib_field_number(field[settings->size_column - 1], 1, &length))
         return TRIB_IMPORT_MALFORMED;
     out->kind = TRIB_IMPORT_WRITE;

@@ -10,16 +10,15 @@
 
 #define FLAG_READ 1u
 
-static enum trib_import_verdict disksim_line(const struct trib_import_settings *settings,
-                                             char *line, struct trib_import_request *out) {
+static enum trib_import_verdict disksim_line(const struct trib_import_settings *settings, char *line,
+                                             struct trib_import_request *out) {
     char *field[6], *end;
     uint64_t block, blocks;
     (void)settings;
 
     /* Without a decimal point it would be MQSim's: neither format has a mark of its own. */
     if (trib_fields(line, ' ', field, 6) != 5 || !strchr(field[0], '.') ||
-        !trib_field_time(field[0], 1000000, &out->time_ns) ||
-        !trib_field_number(field[2], TRIB_SECTOR_BYTES, &block) ||
+        !trib_field_time(field[0], 1000000, &out->time_ns) || !trib_field_number(field[2], TRIB_SECTOR_BYTES, &block) ||
         !trib_field_number(field[3], TRIB_SECTOR_BYTES, &blocks))
         return TRIB_IMPORT_MALFORMED;
     unsigned long flags = strtoul(field[4], &end, 16);

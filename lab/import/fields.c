@@ -74,8 +74,7 @@ bool trib_field_time(const char *text, uint64_t unit_ns, uint64_t *out) {
 }
 
 void trib_import_name(struct trib_import_request *out, const char *first, const char *second) {
-    snprintf(out->volume, sizeof out->volume, "%s%s%s", first, second ? "." : "",
-             second ? second : "");
+    snprintf(out->volume, sizeof out->volume, "%s%s%s", first, second ? "." : "", second ? second : "");
 }
 
 enum trib_import_verdict trib_import_range(struct trib_import_request *out, uint64_t offset_bytes,

@@ -13,10 +13,8 @@ static enum trib_import_verdict fiu_line(const struct trib_import_settings *sett
     (void)settings;
 
     if (trib_fields(line, ' ', field, 10) < 8 || !trib_field_number(field[0], 1, &out->time_ns) ||
-        !trib_field_number(field[1], 1, &pid) ||
-        !trib_field_number(field[3], TRIB_SECTOR_BYTES, &sector) ||
-        !trib_field_number(field[4], TRIB_SECTOR_BYTES, &sectors) ||
-        (strcmp(field[5], "W") && strcmp(field[5], "R")))
+        !trib_field_number(field[1], 1, &pid) || !trib_field_number(field[3], TRIB_SECTOR_BYTES, &sector) ||
+        !trib_field_number(field[4], TRIB_SECTOR_BYTES, &sectors) || (strcmp(field[5], "W") && strcmp(field[5], "R")))
         return TRIB_IMPORT_MALFORMED;
     out->kind = *field[5] == 'W' ? TRIB_IMPORT_WRITE : TRIB_IMPORT_READ;
     out->thread = (uint32_t)pid;

@@ -60,8 +60,7 @@ const struct trib_option_spec trib_import_options[] = {
 };
 /* clang-format on */
 
-static int take_settings(struct trib_import_settings *out, const char *options,
-                         struct trib_error *error) {
+static int take_settings(struct trib_import_settings *out, const char *options, struct trib_error *error) {
     struct trib_options *given = NULL;
     int rc = trib_options_open(&given, options, error);
     if (!rc)
@@ -81,13 +80,12 @@ static int read_head(struct trib_import *import, struct trib_error *error) {
     import->head_bytes = fread(import->head, 1, sizeof import->head, import->in);
     import->record_bytes = import->format->record_bytes(import->head, import->head_bytes);
     if (!import->record_bytes && import->head_bytes)
-        return trib_fail(error, -EINVAL, "not of format %s: its records are of no known version",
-                         import->format->name);
+        return trib_fail(error, -EINVAL, "not of format %s: its records are of no known version", import->format->name);
     return 0;
 }
 
-int trib_import_open(struct trib_import **out, FILE *in, const struct trib_import_format *format,
-                     const char *options, struct trib_error *error) {
+int trib_import_open(struct trib_import **out, FILE *in, const struct trib_import_format *format, const char *options,
+                     struct trib_error *error) {
     struct trib_import *import = calloc(1, sizeof *import);
     if (!import)
         return trib_fail(error, -ENOMEM, "out of memory");
@@ -149,11 +147,9 @@ static bool is_ignored(const struct trib_import *import, const char *line) {
     const char *ignores = import->format->ignores;
     size_t blank = strspn(line, " \t\r\n");
 
-    if (import->format->heading && import->statistics.lines == 1 &&
-        isalpha((unsigned char)line[blank]))
+    if (import->format->heading && import->statistics.lines == 1 && isalpha((unsigned char)line[blank]))
         return true;
-    return !line[blank] || line[blank] == '#' ||
-           (ignores && !strncmp(line, ignores, strlen(ignores)));
+    return !line[blank] || line[blank] == '#' || (ignores && !strncmp(line, ignores, strlen(ignores)));
 }
 
 /* A line without its end; what is longer than any format's is cut, and so malformed. */
@@ -170,8 +166,7 @@ static bool read_line(struct trib_import *import) {
     return true;
 }
 
-static enum trib_import_verdict next_line(struct trib_import *import,
-                                          struct trib_import_request *request) {
+static enum trib_import_verdict next_line(struct trib_import *import, struct trib_import_request *request) {
     char kept[sizeof import->statistics.bad[0]];
 
     if (!read_line(import))
@@ -180,8 +175,7 @@ static enum trib_import_verdict next_line(struct trib_import *import,
     if (is_ignored(import, import->line))
         return TRIB_IMPORT_NOTHING;
     snprintf(kept, sizeof kept, "%.*s", (int)sizeof kept - 1, import->line);
-    enum trib_import_verdict verdict =
-        import->format->line(&import->settings, import->line, request);
+    enum trib_import_verdict verdict = import->format->line(&import->settings, import->line, request);
     if (verdict == TRIB_IMPORT_MALFORMED)
         note_malformed(import, kept);
     return verdict;
@@ -195,17 +189,15 @@ static size_t read_bytes(struct trib_import *import, unsigned char *out, size_t 
     return used < wanted ? used + fread(out + used, 1, wanted - used, import->in) : used;
 }
 
-static enum trib_import_verdict next_record(struct trib_import *import,
-                                            struct trib_import_request *request) {
+static enum trib_import_verdict next_record(struct trib_import *import, struct trib_import_request *request) {
     unsigned char record[RECORD_BYTES_MAX];
     size_t got = read_bytes(import, record, import->record_bytes);
 
     if (!got)
         return TRIB_IMPORT_END;
     import->statistics.lines++;
-    enum trib_import_verdict verdict = got == import->record_bytes
-                                           ? import->format->record(record, got, request)
-                                           : TRIB_IMPORT_MALFORMED;
+    enum trib_import_verdict verdict =
+        got == import->record_bytes ? import->format->record(record, got, request) : TRIB_IMPORT_MALFORMED;
     if (verdict == TRIB_IMPORT_MALFORMED)
         note_malformed(import, NULL);
     return verdict;
@@ -220,17 +212,14 @@ static int too_many_malformed(const struct trib_import *import, struct trib_erro
 
     for (unsigned i = 0; i < TRIB_IMPORT_BAD_SHOWN && i < statistics->malformed; i++)
         if (used < sizeof shown.text)
-            used += (size_t)snprintf(shown.text + used, sizeof shown.text - used, "; %s",
-                                     statistics->bad[i]);
+            used += (size_t)snprintf(shown.text + used, sizeof shown.text - used, "; %s", statistics->bad[i]);
     return trib_fail(error, -EBADMSG, "%llu of %llu %s are not of format %s%.380s",
-                     (unsigned long long)statistics->malformed,
-                     (unsigned long long)statistics->lines,
+                     (unsigned long long)statistics->malformed, (unsigned long long)statistics->lines,
                      import->format->line ? "lines" : "records", import->format->name, shown.text);
 }
 
 /* The next request of any volume: 1, 0, -EBADMSG, -EIO. */
-static int next_request(struct trib_import *import, struct trib_import_request *request,
-                        struct trib_error *error) {
+static int next_request(struct trib_import *import, struct trib_import_request *request, struct trib_error *error) {
     const struct trib_import_statistics *statistics = &import->statistics;
     enum trib_import_verdict verdict = TRIB_IMPORT_END;
 
@@ -239,14 +228,12 @@ static int next_request(struct trib_import *import, struct trib_import_request *
         verdict = import->format->line ? next_line(import, request) : next_record(import, request);
         if (verdict == TRIB_IMPORT_REQUEST)
             return 1;
-        if (verdict == TRIB_IMPORT_MALFORMED && !import->started &&
-            statistics->malformed == HOPELESS_LINES)
+        if (verdict == TRIB_IMPORT_MALFORMED && !import->started && statistics->malformed == HOPELESS_LINES)
             return too_many_malformed(import, error);
         import->ended = verdict == TRIB_IMPORT_END;
     }
     if (ferror(import->in))
-        return trib_fail(error, -EIO, "reading failed after %llu lines",
-                         (unsigned long long)statistics->lines);
+        return trib_fail(error, -EIO, "reading failed after %llu lines", (unsigned long long)statistics->lines);
     return statistics->malformed * 1000 > statistics->lines ? too_many_malformed(import, error) : 0;
 }
 
@@ -268,8 +255,7 @@ static int64_t volume_of(struct trib_import *import, const struct trib_import_re
 static bool is_wanted(struct trib_import *import, const struct trib_import_request *request) {
     struct trib_import_statistics *statistics = &import->statistics;
 
-    if (strcmp(import->settings.volume, "all") &&
-        strcmp(import->settings.volume, request->volume)) {
+    if (strcmp(import->settings.volume, "all") && strcmp(import->settings.volume, request->volume)) {
         statistics->left_out++;
         return false;
     }
@@ -294,8 +280,8 @@ static bool round_to_blocks(struct trib_import_request *request) {
 }
 
 /* The next request that becomes an event, and its volume: 1, 0, -errno. */
-static int next_wanted(struct trib_import *import, struct trib_import_request *request,
-                       uint32_t *volume, struct trib_error *error) {
+static int next_wanted(struct trib_import *import, struct trib_import_request *request, uint32_t *volume,
+                       struct trib_error *error) {
     int rc;
 
     while ((rc = next_request(import, request, error)) == 1) {
@@ -306,16 +292,14 @@ static int next_wanted(struct trib_import *import, struct trib_import_request *r
             continue;
         int64_t number = volume_of(import, request);
         if (number < 0)
-            return trib_fail(error, (int)number,
-                             "more than %d volumes; choose one with volume=", VOLUMES_MAX);
+            return trib_fail(error, (int)number, "more than %d volumes; choose one with volume=", VOLUMES_MAX);
         *volume = (uint32_t)number;
         return 1;
     }
     return rc;
 }
 
-int trib_import_learn(struct trib_import *import, struct trib_import_map *map,
-                      struct trib_error *error) {
+int trib_import_learn(struct trib_import *import, struct trib_import_map *map, struct trib_error *error) {
     struct trib_import_request request;
     uint32_t volume;
     int rc;
@@ -338,8 +322,7 @@ static void make_event(struct trib_import *import, const struct trib_import_requ
                                  .stream = TRIB_STREAM_UNDECIDED};
     event->who.io_activity = TRIB_ACTIVITY_UNKNOWN;
     event->who.level = TRIB_LEVEL_UNKNOWN;
-    event->wall_ns =
-        1 + (request->time_ns > import->first_ns ? request->time_ns - import->first_ns : 0);
+    event->wall_ns = 1 + (request->time_ns > import->first_ns ? request->time_ns - import->first_ns : 0);
     event->kind = request->kind == TRIB_IMPORT_READ      ? TRIB_EVENT_READ
                   : request->kind == TRIB_IMPORT_DISCARD ? TRIB_EVENT_DEATH
                                                          : TRIB_EVENT_WRITE;
@@ -349,8 +332,7 @@ static void make_event(struct trib_import *import, const struct trib_import_requ
         import->clock_bytes += event->length_bytes;
 }
 
-int trib_import_next(struct trib_import *import, struct trib_event *event,
-                     struct trib_error *error) {
+int trib_import_next(struct trib_import *import, struct trib_event *event, struct trib_error *error) {
     struct trib_import_request request;
     uint32_t volume;
     int rc;
@@ -361,8 +343,7 @@ int trib_import_next(struct trib_import *import, struct trib_event *event,
                              "volumes %s and %s share addresses: choose one with volume=, or let "
                              "chunk= lay them side by side",
                              import->volumes[0], import->volumes[1]);
-        if (import->map && !trib_import_map_range(import->map, volume, &request.offset_bytes,
-                                                  &request.length_bytes))
+        if (import->map && !trib_import_map_range(import->map, volume, &request.offset_bytes, &request.length_bytes))
             continue;
         make_event(import, &request, event);
         return 1;

@@ -57,8 +57,7 @@ struct trib_import_format {
                                      struct trib_import_request *out);
     /* Binary formats: length of the records that begin with these bytes, 0 if they are none. */
     size_t (*record_bytes)(const unsigned char *head, size_t length);
-    enum trib_import_verdict (*record)(const unsigned char *record, size_t length,
-                                       struct trib_import_request *out);
+    enum trib_import_verdict (*record)(const unsigned char *record, size_t length, struct trib_import_request *out);
     bool heading; /* a first line that begins with a letter names columns */
     bool guessable;
 };
@@ -80,18 +79,16 @@ struct trib_import;
 
 /* Opens a reader of `in`, which stays the caller's and is read once, front to back. 0; -EINVAL
  * (format or option; the sentence lists the valid ones); -ENOMEM. */
-int trib_import_open(struct trib_import **out, FILE *in, const struct trib_import_format *format,
-                     const char *options, struct trib_error *error);
+int trib_import_open(struct trib_import **out, FILE *in, const struct trib_import_format *format, const char *options,
+                     struct trib_error *error);
 /* The first of two passes: reads all of it and notes the chunks. 0, or as trib_import_next. Needs
  * option chunk > 0. */
-int trib_import_learn(struct trib_import *import, struct trib_import_map *map,
-                      struct trib_error *error);
+int trib_import_learn(struct trib_import *import, struct trib_import_map *map, struct trib_error *error);
 /* The second pass maps addresses; without a map they stay, and a second volume is -EINVAL. */
 void trib_import_use(struct trib_import *import, const struct trib_import_map *map);
 /* 1 an event, 0 the end, -EBADMSG (more than 0.1 % of the lines are malformed; the sentence names
  * the first), -EINVAL (a second volume without a map), -EIO, -ENOMEM. */
-int trib_import_next(struct trib_import *import, struct trib_event *event,
-                     struct trib_error *error);
+int trib_import_next(struct trib_import *import, struct trib_event *event, struct trib_error *error);
 uint64_t trib_import_chunk_bytes(const struct trib_import *import);
 void trib_import_count(const struct trib_import *import, struct trib_import_statistics *out);
 void trib_import_close(struct trib_import *import); /* NULL is fine */

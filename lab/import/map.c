@@ -69,8 +69,7 @@ static uint64_t key_of(const struct trib_import_map *map, uint32_t volume, uint6
     return (uint64_t)volume << VOLUME_SHIFT | offset_bytes / map->chunk_bytes;
 }
 
-int trib_import_map_add(struct trib_import_map *map, uint32_t volume, uint64_t offset_bytes,
-                        uint64_t length_bytes) {
+int trib_import_map_add(struct trib_import_map *map, uint32_t volume, uint64_t offset_bytes, uint64_t length_bytes) {
     uint64_t last = key_of(map, volume, offset_bytes + length_bytes - 1);
 
     for (uint64_t key = key_of(map, volume, offset_bytes); key <= last; key++) {
@@ -98,18 +97,16 @@ static size_t lower_bound(const struct trib_import_map *map, uint64_t key) {
     return low;
 }
 
-bool trib_import_map_range(const struct trib_import_map *map, uint32_t volume,
-                           uint64_t *offset_bytes, uint64_t *length_bytes) {
+bool trib_import_map_range(const struct trib_import_map *map, uint32_t volume, uint64_t *offset_bytes,
+                           uint64_t *length_bytes) {
     uint64_t chunk = map->chunk_bytes, last_byte = *offset_bytes + *length_bytes - 1;
-    uint64_t first_key = key_of(map, volume, *offset_bytes),
-             last_key = key_of(map, volume, last_byte);
+    uint64_t first_key = key_of(map, volume, *offset_bytes), last_key = key_of(map, volume, last_byte);
     size_t first = lower_bound(map, first_key), end = lower_bound(map, last_key + 1);
 
     if (first == end)
         return false;
     uint64_t begin = first * chunk + (map->keys[first] == first_key ? *offset_bytes % chunk : 0);
-    uint64_t stop =
-        (end - 1) * chunk + (map->keys[end - 1] == last_key ? last_byte % chunk + 1 : chunk);
+    uint64_t stop = (end - 1) * chunk + (map->keys[end - 1] == last_key ? last_byte % chunk + 1 : chunk);
     *offset_bytes = begin;
     *length_bytes = stop - begin;
     return true;

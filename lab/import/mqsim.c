@@ -16,8 +16,7 @@ static enum trib_import_verdict mqsim_line(const struct trib_import_settings *se
     if (trib_fields(line, ' ', field, 6) != 5 ||
         !trib_field_number(field[0], unit_ns[settings->time_unit], &out->time_ns) ||
         !trib_field_number(field[2], TRIB_SECTOR_BYTES, &sector) ||
-        !trib_field_number(field[3], TRIB_SECTOR_BYTES, &sectors) ||
-        (strcmp(field[4], "0") && strcmp(field[4], "1")))
+        !trib_field_number(field[3], TRIB_SECTOR_BYTES, &sectors) || (strcmp(field[4], "0") && strcmp(field[4], "1")))
         return TRIB_IMPORT_MALFORMED;
     out->kind = *field[4] == '0' ? TRIB_IMPORT_WRITE : TRIB_IMPORT_READ;
     trib_import_name(out, field[1], NULL);

@@ -7,11 +7,8 @@
 #define GUESS_LINES 8
 
 const struct trib_import_format *const trib_import_formats[] = {
-    &trib_import_msr,     &trib_import_blkparse,
-    &trib_import_mqsim,   &trib_import_disksim,
-    &trib_import_vscsi,   &trib_import_csv,
-    &trib_import_fiu,     &trib_import_alibaba,
-    &trib_import_tencent, NULL,
+    &trib_import_msr, &trib_import_blkparse, &trib_import_mqsim,   &trib_import_disksim, &trib_import_vscsi,
+    &trib_import_csv, &trib_import_fiu,      &trib_import_alibaba, &trib_import_tencent, NULL,
 };
 
 const struct trib_import_format *trib_import_find(const char *name, struct trib_error *error) {
@@ -22,8 +19,7 @@ const struct trib_import_format *trib_import_find(const char *name, struct trib_
         if (strcmp((*format)->name, name) == 0)
             return *format;
         if (used < sizeof names.text)
-            used += (size_t)snprintf(names.text + used, sizeof names.text - used, " %s",
-                                     (*format)->name);
+            used += (size_t)snprintf(names.text + used, sizeof names.text - used, " %s", (*format)->name);
     }
     trib_fail(error, -EINVAL, "unknown format '%.60s'; valid are%.300s", name, names.text);
     return NULL;

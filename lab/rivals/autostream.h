@@ -19,17 +19,15 @@ struct trib_autostream_chunks {
 
 /* 0; -EINVAL (chunk_bytes is no multiple of a block, the drive's size is not known or gives more
  * chunks than 2^31) with a sentence that begins with `policy`. */
-int trib_autostream_chunks_open(struct trib_autostream_chunks *out, const char *policy,
-                                uint64_t chunk_bytes, const struct trib_policy_env *env,
-                                struct trib_error *error);
+int trib_autostream_chunks_open(struct trib_autostream_chunks *out, const char *policy, uint64_t chunk_bytes,
+                                const struct trib_policy_env *env, struct trib_error *error);
 
 struct trib_autostream_range {
     uint32_t first, last; /* chunks that a request touches, both included */
 };
 
-static inline struct trib_autostream_range
-trib_autostream_range(const struct trib_autostream_chunks *chunks,
-                      const struct trib_placement *write) {
+static inline struct trib_autostream_range trib_autostream_range(const struct trib_autostream_chunks *chunks,
+                                                                 const struct trib_placement *write) {
     uint64_t end = write->lba + write->length_bytes / TRIB_BLOCK_BYTES;
     return (struct trib_autostream_range){(uint32_t)(write->lba / chunks->chunk_blocks),
                                           (uint32_t)((end - 1) / chunks->chunk_blocks)};

@@ -85,8 +85,7 @@ static int mq_open(void **self, const struct trib_policy_env *env, struct trib_o
     struct trib_autostream_chunks chunks;
     int code = trib_options_take(given, options, &settings, error);
     if (!code)
-        code =
-            trib_autostream_chunks_open(&chunks, "autostream-mq", settings.chunk_bytes, env, error);
+        code = trib_autostream_chunks_open(&chunks, "autostream-mq", settings.chunk_bytes, env, error);
     if (code)
         return code;
     struct mq *mq = calloc(1, sizeof *mq);
@@ -202,8 +201,7 @@ static uint16_t mq_place(void *self, const struct trib_placement *write) {
 
 static uint64_t mq_memory_bytes(void *self) {
     const struct mq *mq = self;
-    return sizeof *mq + (uint64_t)mq->chunks.count * sizeof *mq->table +
-           (mq->streams + 1) * sizeof *mq->queues;
+    return sizeof *mq + (uint64_t)mq->chunks.count * sizeof *mq->table + (mq->streams + 1) * sizeof *mq->queues;
 }
 
 const struct trib_policy trib_policy_autostream_mq = {

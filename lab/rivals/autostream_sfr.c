@@ -89,8 +89,7 @@ static int sfr_open(void **self, const struct trib_policy_env *env, struct trib_
     struct trib_autostream_chunks chunks;
     int code = trib_options_take(given, options, &settings, error);
     if (!code)
-        code = trib_autostream_chunks_open(&chunks, "autostream-sfr", settings.chunk_bytes, env,
-                                           error);
+        code = trib_autostream_chunks_open(&chunks, "autostream-sfr", settings.chunk_bytes, env, error);
     if (code)
         return code;
     struct sfr *sfr = calloc(1, sizeof *sfr);

@@ -93,8 +93,7 @@ static void dstream_close(void *self) {
     free(policy);
 }
 
-static void configure(struct dstream *policy, const struct settings *s,
-                      const struct trib_policy_env *env) {
+static void configure(struct dstream *policy, const struct settings *s, const struct trib_policy_env *env) {
     struct trib_dstream_clusters *k = &policy->clusters;
     uint32_t wanted = s->k ? (uint32_t)s->k : TRIB_DSTREAM_CLUSTERS_MAX;
     k->mode = s->k ? TRIB_DSTREAM_FIXED : (enum trib_dstream_mode)s->mode;
@@ -102,15 +101,12 @@ static void configure(struct dstream *policy, const struct settings *s,
     k->quiet_timestamps = s->quiet_timestamps;
     policy->blocks = env->blocks;
     policy->partition_blocks = (env->blocks + s->lstreams - 1) / s->lstreams;
-    k->elements =
-        (uint32_t)((env->blocks + policy->partition_blocks - 1) / policy->partition_blocks);
+    k->elements = (uint32_t)((env->blocks + policy->partition_blocks - 1) / policy->partition_blocks);
     policy->timestamp_pages = s->timestamp_pages        ? s->timestamp_pages
                               : env->reclaim_unit_bytes ? env->reclaim_unit_bytes / TRIB_BLOCK_BYTES
                                                         : FALLBACK_UNIT_PAGES;
-    policy->pool_bytes =
-        s->pool_bytes ? s->pool_bytes : env->blocks * MAP_BYTES_PER_BLOCK / POOL_SHARE_OF_MAP;
-    policy->buffer_bytes =
-        s->buffer_bytes ? s->buffer_bytes : 3 * policy->pool_bytes / BUFFERS_PER_3_POOLS;
+    policy->pool_bytes = s->pool_bytes ? s->pool_bytes : env->blocks * MAP_BYTES_PER_BLOCK / POOL_SHARE_OF_MAP;
+    policy->buffer_bytes = s->buffer_bytes ? s->buffer_bytes : 3 * policy->pool_bytes / BUFFERS_PER_3_POOLS;
     policy->growing = s->budget;
     policy->ewma = s->ewma;
 }
@@ -145,8 +141,7 @@ static void end_timestamp(struct dstream *policy) {
     if (k->clusters_max == 0 || !policy->overwritten)
         return;
     for (uint32_t i = 0; i < k->elements; i++) {
-        policy->values[i] =
-            (1 - policy->ewma) * policy->values[i] + policy->ewma * policy->counts[i];
+        policy->values[i] = (1 - policy->ewma) * policy->values[i] + policy->ewma * policy->counts[i];
         policy->counts[i] = 0;
         before[i] = k->label[i];
     }

@@ -15,8 +15,8 @@
 
 #include "rivals/dstream_cluster.h"
 
-#define ROUNDS                                                                                     \
-    3 /* of Lloyd's algorithm per timestamp; the centres of the last one are the seeds             \
+#define ROUNDS                                                                                                         \
+    3 /* of Lloyd's algorithm per timestamp; the centres of the last one are the seeds                                 \
        */
 
 struct pair {
@@ -29,8 +29,7 @@ static uint32_t nearest(const struct trib_dstream_clusters *k, double value) {
     for (uint32_t i = 0; i < k->clusters_max; i++) {
         if (!k->c[i].used)
             continue;
-        if (best == TRIB_DSTREAM_CLUSTERS_MAX ||
-            fabs(value - k->c[i].centre) < fabs(value - k->c[best].centre))
+        if (best == TRIB_DSTREAM_CLUSTERS_MAX || fabs(value - k->c[i].centre) < fabs(value - k->c[best].centre))
             best = i;
     }
     return best;
@@ -87,8 +86,7 @@ static void drop(struct trib_dstream_clusters *k, uint32_t cluster) {
 static void merge(struct trib_dstream_clusters *k, struct pair pair) {
     struct trib_dstream_cluster *a = &k->c[pair.a], *b = &k->c[pair.b];
     uint32_t members = a->members + b->members;
-    double mean = members ? (a->centre * a->members + b->centre * b->members) / members
-                          : (a->centre + b->centre) / 2;
+    double mean = members ? (a->centre * a->members + b->centre * b->members) / members : (a->centre + b->centre) / 2;
     uint32_t kept = b->members > a->members ? pair.b : pair.a;
     k->c[kept].centre = mean;
     k->c[kept].members = members;
@@ -147,8 +145,7 @@ static void seed(struct trib_dstream_clusters *k, const double *values) {
     uint32_t distinct = sort_distinct(sorted, values, k->elements);
     k->used = distinct < k->clusters_max ? distinct : k->clusters_max;
     for (uint32_t c = 0; c < k->used; c++)
-        k->c[c] = (struct trib_dstream_cluster){
-            .centre = sorted[(2 * c + 1) * distinct / (2 * k->used)], .used = true};
+        k->c[c] = (struct trib_dstream_cluster){.centre = sorted[(2 * c + 1) * distinct / (2 * k->used)], .used = true};
     k->since_merge = k->quiet_timestamps;
     k->seeded = true;
 }

@@ -18,15 +18,14 @@ struct partition {
 
 static const struct trib_option_spec options[] = {TRIB_OPTIONS_END};
 
-static int partition_open(void **self, const struct trib_policy_env *env,
-                          struct trib_options *given, struct trib_error *error) {
+static int partition_open(void **self, const struct trib_policy_env *env, struct trib_options *given,
+                          struct trib_error *error) {
     struct partition *partition;
     int rc = trib_options_take(given, options, NULL, error);
     if (rc)
         return rc;
     if (env->blocks == 0 || env->blocks > UINT32_MAX)
-        return trib_fail(error, -EINVAL,
-                         "equal-partition: needs a drive of 1 to 2^32-1 blocks, to cut it");
+        return trib_fail(error, -EINVAL, "equal-partition: needs a drive of 1 to 2^32-1 blocks, to cut it");
     partition = malloc(sizeof *partition);
     if (!partition)
         return trib_fail(error, -ENOMEM, "equal-partition: out of memory");

@@ -68,14 +68,13 @@ static int use_file(struct fios *fios, struct trib_error *error) {
     int rc = trib_fios_dictionary_load(&loaded, fios->settings.dictionary, &record, error);
     if (rc)
         return rc;
-    if (record.chunk_blocks != core->chunk_blocks || record.chunks != core->chunks ||
-        record.streams > core->streams) {
+    if (record.chunk_blocks != core->chunk_blocks || record.chunks != core->chunks || record.streams > core->streams) {
         trib_fios_dictionary_close(&loaded);
         return trib_fail(error, -EINVAL,
                          "fios: the dictionary is for %u chunks of %u blocks in %u streams, this "
                          "drive has %u of %u in %u",
-                         record.chunks, record.chunk_blocks, record.streams, core->chunks,
-                         core->chunk_blocks, core->streams);
+                         record.chunks, record.chunk_blocks, record.streams, core->chunks, core->chunk_blocks,
+                         core->streams);
     }
     trib_fios_dictionary_close(&core->dictionary[core->current]);
     core->dictionary[core->current] = loaded;
@@ -124,18 +123,16 @@ static uint16_t fios_place(void *self, const struct trib_placement *page) {
 static void save(const struct fios *fios) {
     const struct trib_fios_core *core = &fios->core;
     struct trib_error error = {""};
-    struct trib_fios_training_record record = {
-        .chunks = core->chunks,
-        .chunk_blocks = core->chunk_blocks,
-        .streams = core->result.streams ? core->result.streams : 1,
-        .theta = core->result.theta,
-        .features = core->result.features,
-        .decimal = fios->settings.knobs.matrix == TRIB_FIOS_DECIMAL,
-        .trained_blocks = fios->train_blocks};
+    struct trib_fios_training_record record = {.chunks = core->chunks,
+                                               .chunk_blocks = core->chunk_blocks,
+                                               .streams = core->result.streams ? core->result.streams : 1,
+                                               .theta = core->result.theta,
+                                               .features = core->result.features,
+                                               .decimal = fios->settings.knobs.matrix == TRIB_FIOS_DECIMAL,
+                                               .trained_blocks = fios->train_blocks};
     for (uint32_t feature = 0; feature < TRIB_FIOS_FEATURES; feature++)
         record.correlation[feature] = core->result.correlation[feature];
-    if (trib_fios_dictionary_save(&core->dictionary[core->current], fios->settings.save, &record,
-                                  &error))
+    if (trib_fios_dictionary_save(&core->dictionary[core->current], fios->settings.save, &record, &error))
         trib_log(TRIB_LOG_ERROR, "fios: not saved: %s", error.text);
 }
 
@@ -145,8 +142,7 @@ static void fios_tick(void *self, uint64_t clock_bytes) {
     if (fios->stage == WATCHING && fios->core.block_clock >= fios->train_blocks) {
         trib_fios_core_train(&fios->core);
         fios->stage = TRAINING;
-    } else if (fios->stage == TRAINING &&
-               trib_fios_training_step(fios->core.training, TRIB_FIOS_STEP_CHUNKS)) {
+    } else if (fios->stage == TRAINING && trib_fios_training_step(fios->core.training, TRIB_FIOS_STEP_CHUNKS)) {
         trib_fios_core_swap(&fios->core);
         trib_fios_core_stop_learning(&fios->core);
         fios->stage = TRAINED;

@@ -8,11 +8,10 @@
 
 #define NO_CHUNK UINT32_MAX
 
-static int check(const struct trib_fios_knobs *knobs, const struct trib_policy_env *env,
-                 const char *name, struct trib_error *error) {
+static int check(const struct trib_fios_knobs *knobs, const struct trib_policy_env *env, const char *name,
+                 struct trib_error *error) {
     if (env->blocks == 0 || env->blocks > UINT32_MAX)
-        return trib_fail(error, -EINVAL,
-                         "%s: needs a drive of 1 to 2^32-1 blocks, to have a row per chunk", name);
+        return trib_fail(error, -EINVAL, "%s: needs a drive of 1 to 2^32-1 blocks, to have a row per chunk", name);
     if (knobs->chunk_bytes % TRIB_BLOCK_BYTES)
         return trib_fail(error, -EINVAL, "%s: chunk must be a multiple of 4096 bytes", name);
     if (knobs->features == 0 || ((knobs->features & 1) && knobs->features != 1))
@@ -38,12 +37,12 @@ int trib_fios_core_open(struct trib_fios_core *core, const struct trib_fios_knob
     if (rc)
         return rc;
     uint64_t chunk_blocks = knobs->chunk_bytes / TRIB_BLOCK_BYTES;
-    *core = (struct trib_fios_core){
-        .blocks = (uint32_t)env->blocks,
-        .chunk_blocks = (uint32_t)chunk_blocks,
-        .chunks = (uint32_t)((env->blocks + chunk_blocks - 1) / chunk_blocks),
-        .streams = env->streams < TRIB_FIOS_STREAMS_MAX ? env->streams + 1 : TRIB_FIOS_STREAMS_MAX,
-        .last_chunk = NO_CHUNK};
+    *core = (struct trib_fios_core){.blocks = (uint32_t)env->blocks,
+                                    .chunk_blocks = (uint32_t)chunk_blocks,
+                                    .chunks = (uint32_t)((env->blocks + chunk_blocks - 1) / chunk_blocks),
+                                    .streams =
+                                        env->streams < TRIB_FIOS_STREAMS_MAX ? env->streams + 1 : TRIB_FIOS_STREAMS_MAX,
+                                    .last_chunk = NO_CHUNK};
     struct trib_fios_rules rules = {.matrix = knobs->matrix,
                                     .features = knobs->features >> 1,
                                     .streams = core->streams,
@@ -54,8 +53,8 @@ int trib_fios_core_open(struct trib_fios_core *core, const struct trib_fios_knob
     rc = allocate(core, &rules);
     if (rc) {
         trib_fios_core_close(core);
-        return trib_fail(error, rc, "%s: no memory for %u chunks of a drive of %u blocks", name,
-                         core->chunks, core->blocks);
+        return trib_fail(error, rc, "%s: no memory for %u chunks of a drive of %u blocks", name, core->chunks,
+                         core->blocks);
     }
     return 0;
 }
@@ -83,9 +82,8 @@ static void tell(const struct trib_fios_result *result) {
     trib_log(TRIB_LOG_INFO,
              "fios: ACF %.2f, RW %.0f %%, R %.2f, S %.0f KiB, lambda %.0f GB/day: features %s; "
              "%u chunks in %u streams",
-             found->autocorrelation, found->random_percent, found->reuse, found->write_kib,
-             found->gb_per_day, trib_fios_feature_letters(result->features, letters),
-             result->touched, result->streams);
+             found->autocorrelation, found->random_percent, found->reuse, found->write_kib, found->gb_per_day,
+             trib_fios_feature_letters(result->features, letters), result->touched, result->streams);
 }
 
 void trib_fios_core_swap(struct trib_fios_core *core) {
@@ -114,8 +112,7 @@ static uint64_t dictionary_bytes(const struct trib_fios_dictionary *dictionary) 
 }
 
 uint64_t trib_fios_core_memory_bytes(const struct trib_fios_core *core) {
-    uint64_t bytes = sizeof *core + dictionary_bytes(&core->dictionary[0]) +
-                     dictionary_bytes(&core->dictionary[1]);
+    uint64_t bytes = sizeof *core + dictionary_bytes(&core->dictionary[0]) + dictionary_bytes(&core->dictionary[1]);
     if (core->trace.birth)
         bytes += (uint64_t)core->trace.blocks * sizeof *core->trace.birth +
                  (uint64_t)core->trace.chunks * sizeof *core->trace.chunk;

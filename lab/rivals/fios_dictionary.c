@@ -38,8 +38,7 @@ void trib_fios_base_set(struct trib_fios_dictionary *dictionary, uint32_t chunk,
     *byte = (uint8_t)((*byte & ~(15u << shift)) | (uint32_t)stream << shift);
 }
 
-void trib_fios_dictionary_reduce(struct trib_fios_dictionary *dictionary, uint32_t from,
-                                 uint32_t to) {
+void trib_fios_dictionary_reduce(struct trib_fios_dictionary *dictionary, uint32_t from, uint32_t to) {
     if (from == 0) {
         dictionary->ranges = 0;
         dictionary->simplified = true;

@@ -41,16 +41,14 @@ struct trib_fios_training_record {
 int trib_fios_dictionary_open(struct trib_fios_dictionary *dictionary, uint32_t chunks);
 void trib_fios_dictionary_close(struct trib_fios_dictionary *dictionary); /* a zeroed one is fine */
 
-static inline uint8_t trib_fios_base_stream(const struct trib_fios_dictionary *dictionary,
-                                            uint32_t chunk) {
+static inline uint8_t trib_fios_base_stream(const struct trib_fios_dictionary *dictionary, uint32_t chunk) {
     return dictionary->base[chunk / 2] >> (chunk % 2 * 4) & 15;
 }
 void trib_fios_base_set(struct trib_fios_dictionary *dictionary, uint32_t chunk, uint8_t stream);
 
 /* Makes the ranges of chunks [from, to) from the base; from 0 starts anew, and the chunks must come
  * in order. Look-ups are right once all have come. */
-void trib_fios_dictionary_reduce(struct trib_fios_dictionary *dictionary, uint32_t from,
-                                 uint32_t to);
+void trib_fios_dictionary_reduce(struct trib_fios_dictionary *dictionary, uint32_t from, uint32_t to);
 
 uint8_t trib_fios_dictionary_find(const struct trib_fios_dictionary *dictionary, uint32_t chunk);
 
@@ -59,17 +57,15 @@ uint8_t trib_fios_dictionary_find(const struct trib_fios_dictionary *dictionary,
 /* Checks all `length` bytes; record and base (within `bytes`) are set on success. 0; -EPROTO (not a
  * dictionary, or of a later version), -EBADMSG (truncated or corrupt); the sentence has the offset.
  */
-int trib_fios_dictionary_parse(const uint8_t *bytes, size_t length,
-                               struct trib_fios_training_record *record, const uint8_t **base,
-                               struct trib_error *error);
+int trib_fios_dictionary_parse(const uint8_t *bytes, size_t length, struct trib_fios_training_record *record,
+                               const uint8_t **base, struct trib_error *error);
 
 /* Reads a file and opens the dictionary with it. 0; as parse; -errno of the file; -ENOMEM. */
 int trib_fios_dictionary_load(struct trib_fios_dictionary *dictionary, const char *path,
                               struct trib_fios_training_record *record, struct trib_error *error);
 /* The file has the new contents or, after an error, the old ones. 0, -errno, -ENOMEM. */
 int trib_fios_dictionary_save(const struct trib_fios_dictionary *dictionary, const char *path,
-                              const struct trib_fios_training_record *record,
-                              struct trib_error *error);
+                              const struct trib_fios_training_record *record, struct trib_error *error);
 
 TRIB_C_END
 #endif

@@ -85,8 +85,8 @@ static int check_identity(const uint8_t *bytes, size_t length, struct trib_error
         return trib_fail(error, -EPROTO, "dictionary: offset 0: not a dictionary file");
     uint32_t version = get32(bytes, AT_VERSION);
     if (version != VERSION)
-        return trib_fail(error, -EPROTO, "dictionary: offset %d: version %u, this program reads %d",
-                         AT_VERSION, version, VERSION);
+        return trib_fail(error, -EPROTO, "dictionary: offset %d: version %u, this program reads %d", AT_VERSION,
+                         version, VERSION);
     if (length < HEADER_BYTES)
         return corrupt(error, length, "ends within the header");
     if (get(bytes, AT_HEADER_HASH, 8) != trib_hash(bytes, AT_HEADER_HASH))
@@ -94,8 +94,7 @@ static int check_identity(const uint8_t *bytes, size_t length, struct trib_error
     return 0;
 }
 
-static int read_correlation(const uint8_t *header, struct trib_fios_training_record *record,
-                            struct trib_error *error) {
+static int read_correlation(const uint8_t *header, struct trib_fios_training_record *record, struct trib_error *error) {
     for (uint32_t feature = 0; feature < TRIB_FIOS_FEATURES; feature++) {
         size_t at = AT_CORRELATION + 8 * feature;
         double value = get_double(header, at);
@@ -106,8 +105,7 @@ static int read_correlation(const uint8_t *header, struct trib_fios_training_rec
     return 0;
 }
 
-static int read_header(const uint8_t *header, struct trib_fios_training_record *record,
-                       struct trib_error *error) {
+static int read_header(const uint8_t *header, struct trib_fios_training_record *record, struct trib_error *error) {
     uint32_t flags = get32(header, AT_FLAGS);
     *record = (struct trib_fios_training_record){
         .chunks = get32(header, AT_CHUNKS),
@@ -132,20 +130,18 @@ static int read_header(const uint8_t *header, struct trib_fios_training_record *
         return corrupt(error, AT_THETA, "theta has five bits");
     if (record->features < 1 || record->features >= 1u << TRIB_FIOS_FEATURES)
         return corrupt(error, AT_FEATURES, "there are four features, and at least one is used");
-    if (get32(header, AT_RESERVED) || get(header, AT_RESERVED_REST, 8) ||
-        get(header, AT_RESERVED_REST + 8, 8) || get(header, AT_RESERVED_REST + 16, 8))
+    if (get32(header, AT_RESERVED) || get(header, AT_RESERVED_REST, 8) || get(header, AT_RESERVED_REST + 8, 8) ||
+        get(header, AT_RESERVED_REST + 16, 8))
         return corrupt(error, AT_RESERVED, "reserved bytes are not zero");
     return read_correlation(header, record, error);
 }
 
-static int check_base(const uint8_t *base, const struct trib_fios_training_record *record,
-                      struct trib_error *error) {
+static int check_base(const uint8_t *base, const struct trib_fios_training_record *record, struct trib_error *error) {
     for (uint64_t half = 0; half < 2 * base_bytes(record->chunks); half++) {
         uint8_t stream = base[half / 2] >> (half % 2 * 4) & 15;
         uint32_t limit = half < record->chunks ? record->streams : 1;
         if (stream >= limit)
-            return corrupt(error, HEADER_BYTES + half / 2,
-                           "a chunk names a stream that there is not");
+            return corrupt(error, HEADER_BYTES + half / 2, "a chunk names a stream that there is not");
     }
     return 0;
 }
@@ -172,9 +168,8 @@ static int check_ranges(const uint8_t *bytes, const struct trib_fios_training_re
     return found == ranges ? 0 : corrupt(error, AT_RANGES, "more ranges than the base has");
 }
 
-int trib_fios_dictionary_parse(const uint8_t *bytes, size_t length,
-                               struct trib_fios_training_record *record, const uint8_t **base,
-                               struct trib_error *error) {
+int trib_fios_dictionary_parse(const uint8_t *bytes, size_t length, struct trib_fios_training_record *record,
+                               const uint8_t **base, struct trib_error *error) {
     struct trib_fios_training_record found;
     int rc = check_identity(bytes, length, error);
     if (rc == 0)
@@ -247,8 +242,7 @@ int trib_fios_dictionary_load(struct trib_fios_dictionary *dictionary, const cha
         *record = found;
     }
     free(bytes);
-    return rc ? trib_fail(error, rc, "%.300s: %s", path, why.text[0] ? why.text : strerror(-rc))
-              : 0;
+    return rc ? trib_fail(error, rc, "%.300s: %s", path, why.text[0] ? why.text : strerror(-rc)) : 0;
 }
 
 /* ---- writing ---- */
@@ -256,13 +250,11 @@ int trib_fios_dictionary_load(struct trib_fios_dictionary *dictionary, const cha
 static uint32_t count_ranges(const struct trib_fios_dictionary *dictionary) {
     uint32_t ranges = 1;
     for (uint32_t chunk = 1; chunk < dictionary->chunks; chunk++)
-        ranges += trib_fios_base_stream(dictionary, chunk) !=
-                  trib_fios_base_stream(dictionary, chunk - 1);
+        ranges += trib_fios_base_stream(dictionary, chunk) != trib_fios_base_stream(dictionary, chunk - 1);
     return ranges;
 }
 
-static void encode_header(uint8_t *bytes, const struct trib_fios_training_record *record,
-                          uint32_t ranges) {
+static void encode_header(uint8_t *bytes, const struct trib_fios_training_record *record, uint32_t ranges) {
     memcpy(bytes, MAGIC, AT_VERSION);
     put(bytes, AT_VERSION, VERSION, 4);
     put(bytes, AT_HEADER_BYTES, HEADER_BYTES, 4);
@@ -320,8 +312,7 @@ static int replace_file(const char *path, const uint8_t *bytes, size_t length) {
 }
 
 int trib_fios_dictionary_save(const struct trib_fios_dictionary *dictionary, const char *path,
-                              const struct trib_fios_training_record *record,
-                              struct trib_error *error) {
+                              const struct trib_fios_training_record *record, struct trib_error *error) {
     uint32_t ranges = count_ranges(dictionary);
     size_t base = (size_t)base_bytes(dictionary->chunks);
     size_t length = HEADER_BYTES + base + (size_t)ranges * RANGE_BYTES;

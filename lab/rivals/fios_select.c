@@ -21,8 +21,7 @@ static const struct {
     {TRIB_FIOS_ACF | TRIB_FIOS_REUSE, F},
 };
 
-uint32_t trib_fios_high(const struct trib_fios_attributes *workload,
-                        const struct trib_fios_attributes *limits) {
+uint32_t trib_fios_high(const struct trib_fios_attributes *workload, const struct trib_fios_attributes *limits) {
     uint32_t theta = 0;
     if (workload->autocorrelation >= limits->autocorrelation)
         theta |= TRIB_FIOS_ACF;

@@ -47,8 +47,7 @@ struct trib_fios_selection {
 };
 
 /* theta. */
-uint32_t trib_fios_high(const struct trib_fios_attributes *workload,
-                        const struct trib_fios_attributes *limits);
+uint32_t trib_fios_high(const struct trib_fios_attributes *workload, const struct trib_fios_attributes *limits);
 
 /* f_map: rows whose every attribute is high; their features. For the five theta that keep no row
  * (the paper demands at least one feature) the rows that have one high attribute and lack one other

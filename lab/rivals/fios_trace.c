@@ -29,8 +29,7 @@ void trib_fios_trace_close(struct trib_fios_trace *trace) {
     *trace = (struct trib_fios_trace){0};
 }
 
-void trib_fios_trace_begin(struct trib_fios_trace *trace, uint64_t block_clock,
-                           uint64_t length_blocks, uint64_t seed) {
+void trib_fios_trace_begin(struct trib_fios_trace *trace, uint64_t block_clock, uint64_t length_blocks, uint64_t seed) {
     trace->watching = true;
     trace->begin = block_clock;
     trace->length = length_blocks ? length_blocks : 1;
@@ -73,8 +72,7 @@ static void note_gap(struct trib_fios_trace *trace, uint64_t start) {
 /* A page goes on with the request before if it is the next one of the same write of the host. */
 static bool goes_on(const struct trib_fios_trace *trace, const struct trib_placement *page) {
     return page->lba == trace->request.next_lba && page->file == trace->request.file &&
-           page->offset_bytes == trace->request.offset_bytes &&
-           page->clock_bytes == trace->request.clock_bytes;
+           page->offset_bytes == trace->request.offset_bytes && page->clock_bytes == trace->request.clock_bytes;
 }
 
 static void begin_request(struct trib_fios_trace *trace, const struct trib_placement *page) {
@@ -138,8 +136,7 @@ void trib_fios_trace_write(struct trib_fios_trace *trace, const struct trib_plac
     trace->birth[page->lba] = birth ? birth : 1; /* 0 says never; once in 16 TiB one block off */
 }
 
-void trib_fios_trace_discard(struct trib_fios_trace *trace, uint64_t lba, uint64_t blocks,
-                             uint64_t block_clock) {
+void trib_fios_trace_discard(struct trib_fios_trace *trace, uint64_t lba, uint64_t blocks, uint64_t block_clock) {
     for (uint64_t page = lba; page - lba < blocks && page < trace->blocks; page++) {
         if (trace->birth[page] && trace->watching)
             note_death(trace, page, block_clock);
@@ -156,8 +153,7 @@ static double autocorrelation(const struct trib_fios_trace *trace) {
     double variance = trace->gap_squares - count * mean * mean;
     if (variance <= 1e-9 * trace->gap_squares)
         return 1; /* a clockwork */
-    double products = trace->gap_products -
-                      mean * (2 * trace->gap_sum - trace->gap_first - trace->gap_last) +
+    double products = trace->gap_products - mean * (2 * trace->gap_sum - trace->gap_first - trace->gap_last) +
                       (count - 1) * mean * mean;
     return products / variance;
 }

@@ -53,15 +53,13 @@ int trib_fios_trace_open(struct trib_fios_trace *trace, uint32_t blocks, uint32_
 void trib_fios_trace_close(struct trib_fios_trace *trace); /* a zeroed one is fine */
 
 /* Watches from now on; the chunks must be blank (trib_fios_trace_wipe). */
-void trib_fios_trace_begin(struct trib_fios_trace *trace, uint64_t block_clock,
-                           uint64_t length_blocks, uint64_t seed);
+void trib_fios_trace_begin(struct trib_fios_trace *trace, uint64_t block_clock, uint64_t length_blocks, uint64_t seed);
 /* Forgets chunks [from, to), so that the caller may spread it. */
 void trib_fios_trace_wipe(struct trib_fios_trace *trace, uint32_t from, uint32_t to);
 
 /* One page of a write, lba < blocks; the pages of a request come in order. */
 void trib_fios_trace_write(struct trib_fios_trace *trace, const struct trib_placement *page);
-void trib_fios_trace_discard(struct trib_fios_trace *trace, uint64_t lba, uint64_t blocks,
-                             uint64_t block_clock);
+void trib_fios_trace_discard(struct trib_fios_trace *trace, uint64_t lba, uint64_t blocks, uint64_t block_clock);
 
 bool trib_fios_trace_samples(const struct trib_fios_trace *trace, uint32_t chunk);
 

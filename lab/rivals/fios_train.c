@@ -66,8 +66,7 @@ uint64_t trib_fios_training_memory_bytes(void) {
     return sizeof(struct trib_fios_training);
 }
 
-const struct trib_fios_result *
-trib_fios_training_result(const struct trib_fios_training *training) {
+const struct trib_fios_result *trib_fios_training_result(const struct trib_fios_training *training) {
     return &training->result;
 }
 
@@ -78,8 +77,7 @@ static void enter(struct trib_fios_training *training, enum phase phase) {
 }
 
 void trib_fios_training_begin(struct trib_fios_training *training, struct trib_fios_trace *trace,
-                              const struct trib_fios_dictionary *now,
-                              struct trib_fios_dictionary *next) {
+                              const struct trib_fios_dictionary *now, struct trib_fios_dictionary *next) {
     struct trib_fios_result *result = &training->result;
     training->trace = trace;
     training->now = now;
@@ -88,8 +86,7 @@ void trib_fios_training_begin(struct trib_fios_training *training, struct trib_f
     result->attributes.gb_per_day = training->rules.gb_per_day;
     result->theta = trib_fios_high(&result->attributes, &training->rules.limits);
     result->selection = trib_fios_select(result->theta);
-    result->features =
-        training->rules.features ? training->rules.features : result->selection.features;
+    result->features = training->rules.features ? training->rules.features : result->selection.features;
 
     memset(&training->frequency, 0, sizeof training->frequency);
     memset(&training->recency, 0, sizeof training->recency);
@@ -112,8 +109,7 @@ static uint32_t frequency_bin(const struct trib_fios_chunk *chunk) {
     return chunk->writes < BINS ? chunk->writes : BINS - 1;
 }
 
-static uint32_t recency_bin(const struct trib_fios_training *training,
-                            const struct trib_fios_chunk *chunk) {
+static uint32_t recency_bin(const struct trib_fios_training *training, const struct trib_fios_chunk *chunk) {
     uint64_t bin = (uint64_t)chunk->last_write * BINS / training->trace->length;
     return bin < BINS ? (uint32_t)bin : BINS - 1;
 }
@@ -141,8 +137,7 @@ static void rank_values(struct ranking *ranking, uint32_t touched) {
     uint64_t smaller = 0;
     bool found = false;
     for (uint32_t bin = 0; bin < BINS; bin++) {
-        ranking->decile[bin] =
-            touched && smaller < touched ? (uint8_t)(LEVELS * smaller / touched) : LEVELS - 1;
+        ranking->decile[bin] = touched && smaller < touched ? (uint8_t)(LEVELS * smaller / touched) : LEVELS - 1;
         smaller += ranking->chunks[bin];
         if (!found && 2 * smaller >= touched && touched) {
             ranking->median = bin;
@@ -182,8 +177,7 @@ static uint32_t coherency_level(const struct trib_fios_training *training, uint6
     return (uint32_t)(((groups - training->groups_min) * (LEVELS - 1) * 2 + span) / (2ull * span));
 }
 
-static struct levels decimal_levels(const struct trib_fios_training *training,
-                                    const struct trib_fios_chunk *chunk) {
+static struct levels decimal_levels(const struct trib_fios_training *training, const struct trib_fios_chunk *chunk) {
     return (struct levels){{
         [TRIB_FIOS_FREQUENCY] = training->frequency.decile[frequency_bin(chunk)],
         [TRIB_FIOS_SEQUENTIALITY] = 2ull * chunk->sequential > chunk->writes,
@@ -192,8 +186,7 @@ static struct levels decimal_levels(const struct trib_fios_training *training,
     }};
 }
 
-static struct levels binary_levels(const struct trib_fios_training *training,
-                                   const struct trib_fios_chunk *chunk) {
+static struct levels binary_levels(const struct trib_fios_training *training, const struct trib_fios_chunk *chunk) {
     return (struct levels){{
         [TRIB_FIOS_FREQUENCY] = frequency_bin(chunk) > training->frequency.median,
         [TRIB_FIOS_SEQUENTIALITY] = 2ull * chunk->sequential > chunk->writes,
@@ -212,8 +205,8 @@ static uint32_t pattern_of(const struct trib_fios_training *training, const stru
     return pattern;
 }
 
-static void note_correlation(struct trib_fios_training *training,
-                             const struct trib_fios_chunk *chunk, const struct levels *levels) {
+static void note_correlation(struct trib_fios_training *training, const struct trib_fios_chunk *chunk,
+                             const struct levels *levels) {
     double deaths = chunk->deaths, lifetimes = (double)chunk->lifetimes;
     training->deaths += deaths;
     training->lifetimes += lifetimes;
@@ -233,8 +226,7 @@ static void describe_chunk(struct trib_fios_training *training, uint32_t index) 
     struct levels decimal = decimal_levels(training, chunk);
     struct levels binary = binary_levels(training, chunk);
     note_correlation(training, chunk, &decimal);
-    chunk->windows =
-        pattern_of(training, training->rules.matrix == TRIB_FIOS_DECIMAL ? &decimal : &binary);
+    chunk->windows = pattern_of(training, training->rules.matrix == TRIB_FIOS_DECIMAL ? &decimal : &binary);
     training->pattern_chunks[chunk->windows]++;
 }
 
@@ -290,13 +282,13 @@ static void seed(struct trib_fios_training *training) {
 
 /* One round; true when it was the last. */
 static bool cluster(struct trib_fios_training *training) {
-    bool moved = training->points.count && trib_points_round(&training->points, training->used,
-                                                             training->labels, training->centroids);
+    bool moved = training->points.count &&
+                 trib_points_round(&training->points, training->used, training->labels, training->centroids);
     if (moved && ++training->cursor < ROUNDS_MAX)
         return false;
     if (training->points.count)
-        training->result.streams = trib_points_order(&training->points, training->used,
-                                                     training->labels, training->centroids);
+        training->result.streams =
+            trib_points_order(&training->points, training->used, training->labels, training->centroids);
     return true;
 }
 
@@ -325,11 +317,9 @@ static void inherit_chunk(struct trib_fios_training *training, uint32_t back) {
     uint32_t right = training->neighbour, left = (uint32_t)chunk->windows;
     if (chunk->writes) {
         training->neighbour = index + 1;
-    } else if ((left || right) && training->rules.keep_unknown &&
-               !trib_fios_trace_samples(training->trace, index)) {
+    } else if ((left || right) && training->rules.keep_unknown && !trib_fios_trace_samples(training->trace, index)) {
         uint32_t nearest = !right || (left && index + 1 - left <= right - index - 1) ? left : right;
-        trib_fios_base_set(training->next, index,
-                           trib_fios_base_stream(training->next, nearest - 1));
+        trib_fios_base_set(training->next, index, trib_fios_base_stream(training->next, nearest - 1));
     }
     trib_fios_trace_wipe(training->trace, index, index + 1);
 }

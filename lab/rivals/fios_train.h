@@ -43,8 +43,7 @@ void trib_fios_training_close(struct trib_fios_training *training); /* NULL is f
 /* Starts over from a trace that has ended; `now` is the dictionary in use, `next` the one to fill,
  * of as many chunks as the trace. All three must stay while steps are made. */
 void trib_fios_training_begin(struct trib_fios_training *training, struct trib_fios_trace *trace,
-                              const struct trib_fios_dictionary *now,
-                              struct trib_fios_dictionary *next);
+                              const struct trib_fios_dictionary *now, struct trib_fios_dictionary *next);
 
 /* Looks at no more than about `chunks` chunks, or makes one round of k-means. True when `next` is
  * complete and the trace is blank again; false from then on. */

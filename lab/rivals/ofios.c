@@ -123,14 +123,12 @@ static void ofios_tick(void *self, uint64_t clock_bytes) {
         since = 0;
     }
     if (ofios->stage == RUNNING && since >= ofios->wait_blocks) {
-        trib_fios_trace_begin(&ofios->core.trace, ofios->core.block_clock, ofios->trace_blocks,
-                              ofios->windows);
+        trib_fios_trace_begin(&ofios->core.trace, ofios->core.block_clock, ofios->trace_blocks, ofios->windows);
         ofios->stage = WATCHING;
     } else if (ofios->stage == WATCHING && since >= ofios->wait_blocks + ofios->trace_blocks) {
         trib_fios_core_train(&ofios->core);
         ofios->stage = TRAINING;
-    } else if (ofios->stage == TRAINING &&
-               trib_fios_training_step(ofios->core.training, TRIB_FIOS_STEP_CHUNKS)) {
+    } else if (ofios->stage == TRAINING && trib_fios_training_step(ofios->core.training, TRIB_FIOS_STEP_CHUNKS)) {
         ofios->stage = TRAINED;
     }
 }

@@ -2,11 +2,10 @@
 /* Paper       None; the clairvoyant bound. Grouping by death time: He et al., "The Unwritten Contract of Solid State
  *             Drives", EuroSys'17 (rule "grouping by death time"); here with known deaths.
  * Idea        Blocks that die in the same window of absolute time share a superblock, which then empties at once.
- *             Windows are `death_window` percent of the capacity long; stream = 1 + window number modulo the streams less one.
- *             What dies later than all windows ahead, or never, is the last stream's. Survivors are regrouped in the
- *             same way (gc=class).
- *             by=lifetime groups by octaves of the lifetime that is left instead, from 4 capacities down: the bound
- *             on policies that future lifetimes, however well they do it. With blur=S what is left is known with an
+ *             Windows are `death_window` percent of the capacity long; stream = 1 + window number modulo the streams
+ * less one. What dies later than all windows ahead, or never, is the last stream's. Survivors are regrouped in the same
+ * way (gc=class). by=lifetime groups by octaves of the lifetime that is left instead, from 4 capacities down: the bound
+ *             on policies that predict lifetimes, however well they do it. With blur=S what is left is known with an
  *             error, normal in its logarithm, of S octaves: what a forecast of a given quality is worth.
  * Uses        The future (a replay of known work), block addresses.
  * Constants   Ours. The best of a few windows counts as the bound.
@@ -36,7 +35,7 @@ static const struct trib_option_spec options[] = {
     {.key = "by", .fallback = "death", .type = TRIB_OPTION_ENUM, .offset = offsetof(struct settings, by),
      .choices = "death|lifetime", .help = "what dies together, or what lives equally long (octaves)"},
     {.key = "blur", .fallback = "0", .type = TRIB_OPTION_DOUBLE, .offset = offsetof(struct settings, blur_octaves),
-     .minimum = 0, .maximum = 20, .help = "standard deviation of the error with which it future, octaves of the time left"},
+     .minimum = 0, .maximum = 20, .help = "standard deviation of its predictions, octaves of the time left"},
     TRIB_OPTIONS_END,
 };
 /* clang-format on */
@@ -62,8 +61,7 @@ static int oracle_open(void **self, const struct trib_policy_env *env, struct tr
     if (!oracle || !death) {
         free(oracle);
         free(death);
-        return trib_fail(error, -ENOMEM, "oracle: no memory for %llu blocks",
-                         (unsigned long long)env->blocks);
+        return trib_fail(error, -ENOMEM, "oracle: no memory for %llu blocks", (unsigned long long)env->blocks);
     }
     for (uint64_t i = 0; i < env->blocks; i++)
         death[i] = TRIB_NEVER; /* cold data */

@@ -53,8 +53,7 @@ static int sepbit_open(void **self, const struct trib_policy_env *env, struct tr
     if (code)
         return code;
     if (!env->blocks)
-        return trib_fail(error, -EINVAL,
-                         "sepbit keeps a time per block and needs a drive of known size");
+        return trib_fail(error, -EINVAL, "sepbit keeps a time per block and needs a drive of known size");
     if (env->internal_streams > 0 && env->internal_streams < SURVIVOR_CLASSES)
         return trib_fail(error, -EINVAL,
                          "sepbit sorts survivors into %d classes, the drive has %u internal "

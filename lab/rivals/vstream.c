@@ -74,9 +74,12 @@ static const struct trib_option_spec options[] = {
 
 /* What tells virtual streams apart; a tenant has everything. */
 static uint32_t vstream_needs(struct trib_options *given) {
-    static const uint32_t of_source[] = {
-        [BY_AUTO] = TRIB_NEEDS_ANY_NAME, [BY_HOST] = TRIB_NEEDS_VSTREAM, [BY_HINT] = TRIB_NEEDS_HINT,
-        [BY_KIND] = TRIB_NEEDS_KIND,     [BY_TENANT] = 0,                [BY_SIGNATURE] = TRIB_NEEDS_SIGNATURE};
+    static const uint32_t of_source[] = {[BY_AUTO] = TRIB_NEEDS_ANY_NAME,
+                                         [BY_HOST] = TRIB_NEEDS_VSTREAM,
+                                         [BY_HINT] = TRIB_NEEDS_HINT,
+                                         [BY_KIND] = TRIB_NEEDS_KIND,
+                                         [BY_TENANT] = 0,
+                                         [BY_SIGNATURE] = TRIB_NEEDS_SIGNATURE};
     struct settings settings;
 
     return of_source[trib_options_take(given, options, &settings, NULL) ? BY_AUTO : settings.source];
@@ -130,8 +133,7 @@ static int allocate(struct vstream *policy) {
         policy->copies[p].pages = next + policy->superpage_pages;
         next += 2 * policy->superpage_pages;
     }
-    policy->memory_bytes = sizeof *policy +
-                           policy->blocks * (sizeof *policy->names + sizeof *policy->written) +
+    policy->memory_bytes = sizeof *policy + policy->blocks * (sizeof *policy->names + sizeof *policy->written) +
                            buffers * policy->superpage_pages * sizeof *policy->buffered;
     return 0;
 }
@@ -148,15 +150,13 @@ static int vstream_open(void **self, const struct trib_policy_env *env, struct t
     if (!policy)
         return trib_fail(error, -ENOMEM, "vstream: out of memory");
     uint64_t unit_pages = env->reclaim_unit_bytes / TRIB_BLOCK_BYTES;
-    policy->superpage_pages =
-        unit_pages && unit_pages < s.superpage_pages ? (uint32_t)unit_pages : s.superpage_pages;
+    policy->superpage_pages = unit_pages && unit_pages < s.superpage_pages ? (uint32_t)unit_pages : s.superpage_pages;
     policy->map.pstreams = s.pstreams < env->streams ? s.pstreams : env->streams;
     policy->map.history_pages = policy->superpage_pages;
     policy->map.decay = s.decay;
     policy->map.log_distance = s.distance;
     policy->default_pstream =
-        (uint16_t)(s.default_pstream < policy->map.pstreams ? s.default_pstream
-                                                            : policy->map.pstreams);
+        (uint16_t)(s.default_pstream < policy->map.pstreams ? s.default_pstream : policy->map.pstreams);
     policy->internal_streams = (uint16_t)env->internal_streams;
     policy->source = s.source;
     policy->gc_now = s.gc_time;
@@ -166,8 +166,7 @@ static int vstream_open(void **self, const struct trib_policy_env *env, struct t
     code = allocate(policy);
     if (code) {
         vstream_close(policy);
-        return trib_fail(error, code, "vstream: no memory for the ages of %llu pages",
-                         (unsigned long long)env->blocks);
+        return trib_fail(error, code, "vstream: no memory for the ages of %llu pages", (unsigned long long)env->blocks);
     }
     *self = policy;
     return 0;
@@ -192,11 +191,10 @@ static uint64_t key_of(int source, const struct trib_placement *write) {
     }
     if (write->vstream != TRIB_STREAM_UNDECIDED)
         return 1ull << 32 | write->vstream;
-    if (source == BY_HOST || (who->file_kind == TRIB_FILE_UNKNOWN &&
-                              who->write_hint <= TRIB_HINT_NONE && who->level < 0))
+    if (source == BY_HOST ||
+        (who->file_kind == TRIB_FILE_UNKNOWN && who->write_hint <= TRIB_HINT_NONE && who->level < 0))
         return 0;
-    return 2ull << 32 | (uint32_t)who->file_kind << 16 | (uint32_t)who->write_hint << 8 |
-           (uint8_t)who->level;
+    return 2ull << 32 | (uint32_t)who->file_kind << 16 | (uint32_t)who->write_hint << 8 | (uint8_t)who->level;
 }
 
 /* Numbers in order of appearance; when they run out, newcomers share the others'. */

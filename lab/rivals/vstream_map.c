@@ -22,8 +22,8 @@ static void admit(struct trib_vstream_map *map) {
 static uint32_t rank_of(const struct trib_vstream_map *map, uint32_t v) {
     uint32_t rank = 0;
     for (uint32_t w = 0; w < map->vstreams; w++)
-        rank += map->v[w].known && (map->v[w].lifetime < map->v[v].lifetime ||
-                                    (map->v[w].lifetime == map->v[v].lifetime && w < v));
+        rank += map->v[w].known &&
+                (map->v[w].lifetime < map->v[v].lifetime || (map->v[w].lifetime == map->v[v].lifetime && w < v));
     return rank;
 }
 
@@ -37,8 +37,7 @@ static void seed(struct trib_vstream_map *map) {
         if (!map->v[v].known)
             continue;
         uint32_t rank = rank_of(map, v);
-        map->v[v].pstream =
-            (uint16_t)(1 + (known < map->pstreams ? rank : rank * map->pstreams / known));
+        map->v[v].pstream = (uint16_t)(1 + (known < map->pstreams ? rank : rank * map->pstreams / known));
     }
     map->seeded = known > 0;
 }
@@ -103,8 +102,7 @@ static uint16_t nearest(const struct trib_vstream_map *map, double lifetime) {
     for (uint16_t p = 1; p <= map->pstreams; p++) {
         if (!map->p[p].has_centroid)
             continue;
-        if (best == 0 ||
-            fabs(lifetime - map->p[p].centroid) < fabs(lifetime - map->p[best].centroid))
+        if (best == 0 || fabs(lifetime - map->p[p].centroid) < fabs(lifetime - map->p[best].centroid))
             best = p;
     }
     return best;

@@ -40,8 +40,7 @@ struct trib_vstream_map {
     struct trib_pstream_row p[TRIB_PSTREAMS_MAX + 1]; /* [1..K] */
 };
 
-static inline void trib_vstream_map_died(struct trib_vstream_map *map, uint32_t v,
-                                         uint32_t age_pages) {
+static inline void trib_vstream_map_died(struct trib_vstream_map *map, uint32_t v, uint32_t age_pages) {
     map->v[v].age_sum += age_pages;
     map->v[v].deaths += 1;
 }

@@ -40,9 +40,8 @@ enum build_stage {
 };
 
 static const char *const path_names[STAGE_COUNT] = {
-    [STAGE_SOURCE] = "builds/checkout", [STAGE_DEPENDENCIES] = "builds/cc1-deps",
-    [STAGE_ASSEMBLY] = "builds/cc1",    [STAGE_OBJECT] = "builds/as",
-    [STAGE_COMMAND] = "builds/fixdep",  [STAGE_ARCHIVE] = "builds/ar",
+    [STAGE_SOURCE] = "builds/checkout", [STAGE_DEPENDENCIES] = "builds/cc1-deps", [STAGE_ASSEMBLY] = "builds/cc1",
+    [STAGE_OBJECT] = "builds/as",       [STAGE_COMMAND] = "builds/fixdep",        [STAGE_ARCHIVE] = "builds/ar",
     [STAGE_PROGRAM] = "builds/ld",
 };
 
@@ -113,8 +112,7 @@ static void plan_sources(struct builds *self) {
     self->round = STAGE_SOURCE;
     self->todo_count = self->todo_next = 0;
     for (uint32_t i = 0; i < self->source_count; i++) {
-        bool changed = self->everything ||
-                       trib_random_unit(&self->random) * 100 < self->settings.changed_percent;
+        bool changed = self->everything || trib_random_unit(&self->random) * 100 < self->settings.changed_percent;
         if (!changed)
             continue;
         self->todo[self->todo_count++] = i;
@@ -309,8 +307,8 @@ static void name_paths(struct builds *self) {
         self->variants[i] = trib_hash_mix(self->paths[STAGE_ASSEMBLY], i);
 }
 
-static int builds_open(void **out, const struct trib_workload_common *common,
-                       struct trib_options *given, struct trib_error *error) {
+static int builds_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                       struct trib_error *error) {
     struct settings settings;
     int rc = trib_options_take(given, options, &settings, error);
     if (rc)
@@ -323,8 +321,7 @@ static int builds_open(void **out, const struct trib_workload_common *common,
     self->next_file = 1;
     trib_random_seed(&self->random, common->seed);
     name_paths(self);
-    rc = make_sources(self, (uint64_t)((double)common->size_bytes / LIVE_FACTOR) / TRIB_BLOCK_BYTES,
-                      error);
+    rc = make_sources(self, (uint64_t)((double)common->size_bytes / LIVE_FACTOR) / TRIB_BLOCK_BYTES, error);
     if (rc) {
         builds_close(self);
         return rc;

@@ -20,9 +20,8 @@
 enum inplace_path { PATH_FILL, PATH_CLEANER, PATH_EVICTOR, PATH_HOT, PATH_COLD, PATH_COUNT };
 
 static const char *const path_names[PATH_COUNT] = {
-    [PATH_FILL] = "inplace/load",       [PATH_CLEANER] = "inplace/cleaner",
-    [PATH_EVICTOR] = "inplace/evictor", [PATH_HOT] = "inplace/hot",
-    [PATH_COLD] = "inplace/cold",
+    [PATH_FILL] = "inplace/load", [PATH_CLEANER] = "inplace/cleaner", [PATH_EVICTOR] = "inplace/evictor",
+    [PATH_HOT] = "inplace/hot",   [PATH_COLD] = "inplace/cold",
 };
 
 struct settings {
@@ -105,8 +104,7 @@ static int make_popularity(struct inplace *self, uint32_t units) {
     if (settings->exponent > 0)
         rc = trib_popularity_zipf(&self->popularity, units, settings->exponent);
     else
-        trib_popularity_classes(&self->popularity, units, self->hot_units,
-                                settings->hot_share_percent / 100);
+        trib_popularity_classes(&self->popularity, units, self->hot_units, settings->hot_share_percent / 100);
     if (self->hot_units)
         self->shift_units = self->hot_units;
     if (!rc && settings->extent_bytes)
@@ -118,8 +116,8 @@ static int make_popularity(struct inplace *self, uint32_t units) {
     return rc;
 }
 
-static int open_with(void **out, const struct trib_workload_common *common,
-                     const struct settings *settings, struct trib_error *error) {
+static int open_with(void **out, const struct trib_workload_common *common, const struct settings *settings,
+                     struct trib_error *error) {
     int rc = check(settings, common->size_bytes, error);
     if (rc)
         return rc;
@@ -133,8 +131,7 @@ static int open_with(void **out, const struct trib_workload_common *common,
     self->hot_units = (uint32_t)(settings->hot_size_percent / 100 * units);
     if (settings->hot_size_percent > 0 && !self->hot_units)
         self->hot_units = 1;
-    self->shift_clock_bytes =
-        (uint64_t)(settings->shift_at_percent / 100 * (double)common->host_bytes);
+    self->shift_clock_bytes = (uint64_t)(settings->shift_at_percent / 100 * (double)common->host_bytes);
     for (int i = 0; i < PATH_COUNT; i++)
         self->paths[i] = trib_path(path_names[i]);
     trib_random_seed(&self->random, common->seed);
@@ -148,26 +145,25 @@ static int open_with(void **out, const struct trib_workload_common *common,
     return 0;
 }
 
-static int inplace_open(void **out, const struct trib_workload_common *common,
-                        struct trib_options *given, const struct trib_option_spec *specs,
-                        struct trib_error *error) {
+static int inplace_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                        const struct trib_option_spec *specs, struct trib_error *error) {
     struct settings settings = {0};
     int rc = trib_options_take(given, specs, &settings, error);
     return rc ? rc : open_with(out, common, &settings, error);
 }
 
-static int uniform_open(void **out, const struct trib_workload_common *common,
-                        struct trib_options *given, struct trib_error *error) {
+static int uniform_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                        struct trib_error *error) {
     return inplace_open(out, common, given, uniform_options, error);
 }
 
-static int zipf_open(void **out, const struct trib_workload_common *common,
-                     struct trib_options *given, struct trib_error *error) {
+static int zipf_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                     struct trib_error *error) {
     return inplace_open(out, common, given, zipf_options, error);
 }
 
-static int hotcold_open(void **out, const struct trib_workload_common *common,
-                        struct trib_options *given, struct trib_error *error) {
+static int hotcold_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                        struct trib_error *error) {
     return inplace_open(out, common, given, hotcold_options, error);
 }
 
@@ -219,16 +215,16 @@ static void inplace_close(void *handle) {
     free(self);
 }
 
-#define INPLACE(which, text)                                                                       \
-    const struct trib_workload_kind trib_workload_##which = {                                      \
-        .name = #which,                                                                            \
-        .summary = text,                                                                           \
-        .options = which##_options,                                                                \
-        .carries = TRIB_CARRIES_SIGNATURE | TRIB_CARRIES_ADDRESS,                                  \
-        .open = which##_open,                                                                      \
-        .next = inplace_next,                                                                      \
-        .describe = inplace_describe,                                                              \
-        .close = inplace_close,                                                                    \
+#define INPLACE(which, text)                                                                                           \
+    const struct trib_workload_kind trib_workload_##which = {                                                          \
+        .name = #which,                                                                                                \
+        .summary = text,                                                                                               \
+        .options = which##_options,                                                                                    \
+        .carries = TRIB_CARRIES_SIGNATURE | TRIB_CARRIES_ADDRESS,                                                      \
+        .open = which##_open,                                                                                          \
+        .next = inplace_next,                                                                                          \
+        .describe = inplace_describe,                                                                                  \
+        .close = inplace_close,                                                                                        \
     }
 
 INPLACE(uniform, "random writes in place, all addresses alike");

@@ -81,8 +81,7 @@ struct lsm {
     struct lsm_files dead; /* unlinks not yet told */
     uint64_t paths[PATH_COUNT];
     uint64_t size_bytes, fill_bytes, next_file;
-    uint64_t wal, wal_bytes,
-        full_wal; /* full_wal: of a memtable that waits for its flush; 0 = none */
+    uint64_t wal, wal_bytes, full_wal; /* full_wal: of a memtable that waits for its flush; 0 = none */
     uint64_t manifest, manifest_bytes;
     uint32_t edits, next_number; /* edits: version edits not yet in the manifest */
 };
@@ -124,8 +123,7 @@ static uint64_t keys_bytes(const struct settings *settings, uint64_t size_bytes)
     double share = settings->compaction ? 1 / (2.1 + settings->size_amplification_percent / 100)
                    : settings->dynamic  ? 0.67
                                         : 0.45;
-    if (settings->blobs &&
-        !settings->compaction) /* garbage waits until its file is among the oldest */
+    if (settings->blobs && !settings->compaction) /* garbage waits until its file is among the oldest */
         share *= 0.58;
     double values = settings->blobs ? settings->value_percent / 100 : 0;
     return trib_round_down((uint64_t)((double)size_bytes * share * (1 - values)), TRIB_BLOCK_BYTES);
@@ -147,8 +145,7 @@ static int start_flush(struct lsm *self) {
     double keys = (double)self->settings.memtable_bytes / (1 + values_per_key_byte(self));
     struct lsm_table table = {.bytes = whole_blocks(keys), .end = LSM_KEYS};
 
-    *job =
-        (struct job){.active = true, .flush = true, .outputs = job->outputs, .wal = self->full_wal};
+    *job = (struct job){.active = true, .flush = true, .outputs = job->outputs, .wal = self->full_wal};
     job->blob_bytes = whole_blocks(keys * values_per_key_byte(self));
     job->outputs.count = 0;
     self->full_wal = 0;
@@ -160,8 +157,7 @@ static uint32_t busy_levels(const struct lsm *self) {
 
     for (unsigned i = 0; i < COMPACTIONS; i++)
         if (self->compactions[i].active)
-            busy |= 1u << self->compactions[i].pick.level_from |
-                    1u << self->compactions[i].pick.level_to;
+            busy |= 1u << self->compactions[i].pick.level_from | 1u << self->compactions[i].pick.level_to;
     return busy;
 }
 
@@ -186,8 +182,7 @@ static int start_compaction(struct lsm *self, struct job *job) {
     lsm_tables_close(&inputs);
     job->dropped_bytes = met > left ? met - left : 0;
     if (self->settings.blobs)
-        job->blob_bytes = whole_blocks(
-            lsm_blobs_relocate(&self->blobs, met / (double)lsm_tree_bytes(&self->tree)));
+        job->blob_bytes = whole_blocks(lsm_blobs_relocate(&self->blobs, met / (double)lsm_tree_bytes(&self->tree)));
     return rc;
 }
 
@@ -236,8 +231,7 @@ static uint8_t hint_of(const struct lsm *self, uint32_t level) {
     return level - base >= 2 ? TRIB_HINT_EXTREME : (uint8_t)(TRIB_HINT_MEDIUM + level - base);
 }
 
-static void describe_writer(const struct lsm *self, const struct job *job,
-                            struct trib_event *event) {
+static void describe_writer(const struct lsm *self, const struct job *job, struct trib_event *event) {
     uint32_t level = job->flush ? 0 : job->pick.level_to;
 
     event->thread = THREAD_FLUSH + (job->flush ? 0 : 1 + (uint32_t)(job - self->compactions));
@@ -397,10 +391,8 @@ static int plan_load(struct lsm *self) {
     struct job *job = &self->load;
     uint8_t level = (uint8_t)lsm_tree_load_level(&self->tree);
 
-    *job = (struct job){.active = true,
-                        .load = true,
-                        .number = self->next_number++,
-                        .pick = {.level_from = level, .level_to = level}};
+    *job = (struct job){
+        .active = true, .load = true, .number = self->next_number++, .pick = {.level_from = level, .level_to = level}};
     job->blob_bytes = whole_blocks((double)all.bytes * values_per_key_byte(self));
     self->fill_bytes = job->blob_bytes;
     int rc = lsm_merge(&inputs, &self->tree.shape, &job->outputs);
@@ -422,12 +414,10 @@ static void lsm_close(void *handle) {
     free(self);
 }
 
-static int set_up(struct lsm *self, const struct trib_workload_common *common,
-                  struct trib_error *error) {
+static int set_up(struct lsm *self, const struct trib_workload_common *common, struct trib_error *error) {
     const struct settings *settings = &self->settings;
     struct lsm_shape shape = {.keys_bytes = keys_bytes(settings, common->size_bytes),
-                              .target_bytes =
-                                  trib_round_down(settings->target_bytes, TRIB_BLOCK_BYTES),
+                              .target_bytes = trib_round_down(settings->target_bytes, TRIB_BLOCK_BYTES),
                               .base_bytes = settings->base_bytes,
                               .multiplier = settings->multiplier,
                               .trigger = settings->trigger,
@@ -436,10 +426,8 @@ static int set_up(struct lsm *self, const struct trib_workload_common *common,
                               .universal = settings->compaction,
                               .dynamic = settings->dynamic};
     if (shape.keys_bytes < 4 * shape.target_bytes)
-        return trib_fail(error, -EINVAL,
-                         "option 'size': too small for tables of 'target' bytes; %llu or more fit",
-                         (unsigned long long)(common->size_bytes * 4 * shape.target_bytes /
-                                              (shape.keys_bytes + 1)));
+        return trib_fail(error, -EINVAL, "option 'size': too small for tables of 'target' bytes; %llu or more fit",
+                         (unsigned long long)(common->size_bytes * 4 * shape.target_bytes / (shape.keys_bytes + 1)));
     self->size_bytes = common->size_bytes;
     self->settings.memtable_bytes = trib_round_down(settings->memtable_bytes, WAL_BYTES);
     self->next_file = self->next_number = 1;
@@ -454,8 +442,8 @@ static int set_up(struct lsm *self, const struct trib_workload_common *common,
     return 0;
 }
 
-static int lsm_open(void **out, const struct trib_workload_common *common,
-                    struct trib_options *given, struct trib_error *error) {
+static int lsm_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                    struct trib_error *error) {
     struct settings settings;
     int rc = trib_options_take(given, options, &settings, error);
     if (rc)

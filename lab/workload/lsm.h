@@ -61,8 +61,7 @@ void lsm_tables_close(struct lsm_tables *tables);
 
 /* What is left of `inputs` when equal keys meet, cut into tables of target_bytes, appended to
  * `out`. 0, -ENOMEM. */
-int lsm_merge(const struct lsm_tables *inputs, const struct lsm_shape *shape,
-              struct lsm_tables *out);
+int lsm_merge(const struct lsm_tables *inputs, const struct lsm_shape *shape, struct lsm_tables *out);
 
 /* The tree. `level_busy`: bit per level that a running compaction reads or writes. */
 void lsm_tree_open(struct lsm_tree *tree, const struct lsm_shape *shape);

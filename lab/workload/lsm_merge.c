@@ -51,16 +51,14 @@ static int boundaries(const struct lsm_tables *inputs, uint64_t **out, uint32_t 
 
 /* Bytes left of [first, end): of n distinct keys an input with b of them misses a given one with
  * probability 1 - b / n, independently of the others. */
-static double merged_bytes(const struct lsm_tables *inputs, uint64_t first, uint64_t end,
-                           uint64_t keys_bytes) {
+static double merged_bytes(const struct lsm_tables *inputs, uint64_t first, uint64_t end, uint64_t keys_bytes) {
     double distinct = (double)keys_bytes * ((double)(end - first) / (double)LSM_KEYS), missed = 1;
 
     for (uint32_t i = 0; i < inputs->count; i++) {
         const struct lsm_table *table = &inputs->at[i];
         if (table->first > first || table->end < end)
             continue;
-        double bytes =
-            (double)table->bytes * ((double)(end - first) / (double)(table->end - table->first));
+        double bytes = (double)table->bytes * ((double)(end - first) / (double)(table->end - table->first));
         missed *= bytes < distinct ? 1 - bytes / distinct : 0;
     }
     return distinct * (1 - missed);
@@ -76,8 +74,7 @@ struct cutter {
 
 static int cut(struct cutter *cutter, uint64_t end) {
     uint64_t blocks = (uint64_t)(cutter->bytes / TRIB_BLOCK_BYTES + 0.5);
-    struct lsm_table table = {
-        .bytes = (blocks + !blocks) * TRIB_BLOCK_BYTES, .first = cutter->first, .end = end};
+    struct lsm_table table = {.bytes = (blocks + !blocks) * TRIB_BLOCK_BYTES, .first = cutter->first, .end = end};
     cutter->first = end;
     cutter->bytes = 0;
     return lsm_tables_add(cutter->out, &table);
@@ -102,8 +99,7 @@ static int add_segment(struct cutter *cutter, uint64_t first, uint64_t end, doub
     return 0;
 }
 
-int lsm_merge(const struct lsm_tables *inputs, const struct lsm_shape *shape,
-              struct lsm_tables *out) {
+int lsm_merge(const struct lsm_tables *inputs, const struct lsm_shape *shape, struct lsm_tables *out) {
     uint64_t *keys;
     uint32_t count;
     int rc = boundaries(inputs, &keys, &count);
@@ -111,8 +107,7 @@ int lsm_merge(const struct lsm_tables *inputs, const struct lsm_shape *shape,
         return rc;
     struct cutter cutter = {.shape = shape, .out = out, .first = count ? keys[0] : 0};
     for (uint32_t i = 0; i + 1 < count && !rc; i++)
-        rc = add_segment(&cutter, keys[i], keys[i + 1],
-                         merged_bytes(inputs, keys[i], keys[i + 1], shape->keys_bytes));
+        rc = add_segment(&cutter, keys[i], keys[i + 1], merged_bytes(inputs, keys[i], keys[i + 1], shape->keys_bytes));
     if (!rc && count && cutter.first < keys[count - 1])
         rc = cut(&cutter, keys[count - 1]);
     free(keys);

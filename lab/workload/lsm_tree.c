@@ -155,8 +155,7 @@ static double score_of(struct lsm_tree *tree, uint32_t level) {
     return level < LSM_LEVELS - 1 ? (double)bytes / (double)tree->level_target_bytes[level] : 0;
 }
 
-static bool pick_leveled(struct lsm_tree *tree, uint32_t level_busy, uint32_t job,
-                         struct lsm_pick *out) {
+static bool pick_leveled(struct lsm_tree *tree, uint32_t level_busy, uint32_t job, struct lsm_pick *out) {
     double best_score = 1;
     bool found = false;
 
@@ -164,8 +163,7 @@ static bool pick_leveled(struct lsm_tree *tree, uint32_t level_busy, uint32_t jo
     for (uint32_t level = 0; level < LSM_LEVELS - 1; level++) {
         uint32_t to = level == 0 ? tree->base_level : level + 1;
         double score = score_of(tree, level);
-        if ((level_busy >> level & 1) || (level_busy >> to & 1) || score < best_score ||
-            (found && score == best_score))
+        if ((level_busy >> level & 1) || (level_busy >> to & 1) || score < best_score || (found && score == best_score))
             continue;
         *out = (struct lsm_pick){.level_from = (uint8_t)level, .level_to = (uint8_t)to};
         best_score = score;
@@ -279,8 +277,7 @@ int lsm_tree_install(struct lsm_tree *tree, uint32_t job, const struct lsm_pick 
     drop_empty_runs(tree);
     if (tree->shape.universal)
         insert_run(tree, newer, pick->level_to);
-    struct lsm_run *run =
-        tree->shape.universal ? &tree->runs[newer] : run_of_level(tree, pick->level_to);
+    struct lsm_run *run = tree->shape.universal ? &tree->runs[newer] : run_of_level(tree, pick->level_to);
     for (uint32_t i = 0; i < outputs->count && !rc; i++)
         rc = lsm_tables_add(&run->tables, &outputs->at[i]);
     if (run->tables.count)

@@ -57,12 +57,10 @@ static int lay_out(struct partitions *self, uint64_t size_bytes, struct trib_err
         return trib_fail(error, -EINVAL, "option 'write': not a multiple of 4096");
     uint64_t unit_bytes = trib_round_down(size_bytes / UNITS, self->write_bytes), at = 0;
     if (!unit_bytes)
-        return trib_fail(error, -EINVAL,
-                         "option 'size': %d units need at least one write of %llu bytes each",
-                         UNITS, (unsigned long long)self->write_bytes);
+        return trib_fail(error, -EINVAL, "option 'size': %d units need at least one write of %llu bytes each", UNITS,
+                         (unsigned long long)self->write_bytes);
     for (uint32_t i = 0; i < PARTITIONS; i++) {
-        self->partitions[i] =
-            (struct partition){.begin_bytes = at, .length_bytes = units_of(i) * unit_bytes};
+        self->partitions[i] = (struct partition){.begin_bytes = at, .length_bytes = units_of(i) * unit_bytes};
         at += self->partitions[i].length_bytes;
         self->paths[i] = trib_hash_mix(trib_path("partitions/writer"), i);
     }
@@ -70,8 +68,8 @@ static int lay_out(struct partitions *self, uint64_t size_bytes, struct trib_err
     return 0;
 }
 
-static int partitions_open(void **out, const struct trib_workload_common *common,
-                           struct trib_options *given, struct trib_error *error) {
+static int partitions_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                           struct trib_error *error) {
     struct partitions *self = calloc(1, sizeof *self);
     if (!self)
         return trib_fail(error, -ENOMEM, "out of memory");
@@ -84,9 +82,7 @@ static int partitions_open(void **out, const struct trib_workload_common *common
     }
     self->fill_bytes = common->fill ? self->size_bytes : 0;
     self->swap_clock_bytes =
-        self->swap_at_percent > 0
-            ? (uint64_t)(self->swap_at_percent / 100 * (double)common->host_bytes)
-            : UINT64_MAX;
+        self->swap_at_percent > 0 ? (uint64_t)(self->swap_at_percent / 100 * (double)common->host_bytes) : UINT64_MAX;
     *out = self;
     return 0;
 }
@@ -116,10 +112,8 @@ static int partitions_next(void *handle, uint64_t clock_bytes, struct trib_event
         if (clock_bytes >= self->swap_clock_bytes)
             swap_places(self);
         struct partition *partition = &self->partitions[number];
-        trib_event_write(event, 0, partition->begin_bytes + partition->next_bytes,
-                         self->write_bytes);
-        partition->next_bytes =
-            (partition->next_bytes + self->write_bytes) % partition->length_bytes;
+        trib_event_write(event, 0, partition->begin_bytes + partition->next_bytes, self->write_bytes);
+        partition->next_bytes = (partition->next_bytes + self->write_bytes) % partition->length_bytes;
         self->turn = (number + 1) % PARTITIONS;
     }
     event->stream = (uint16_t)number;

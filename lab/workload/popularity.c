@@ -63,8 +63,7 @@ int trib_popularity_zipf(struct trib_popularity *out, uint32_t units, double exp
     return 0;
 }
 
-void trib_popularity_classes(struct trib_popularity *out, uint32_t units, uint32_t hot_units,
-                             double hot_share) {
+void trib_popularity_classes(struct trib_popularity *out, uint32_t units, uint32_t hot_units, double hot_share) {
     *out = (struct trib_popularity){.units = units,
                                     .hot_units = hot_units < units ? hot_units : 0,
                                     .hot_share = (uint64_t)(hot_share * 0x1p32),
@@ -72,8 +71,7 @@ void trib_popularity_classes(struct trib_popularity *out, uint32_t units, uint32
                                     .extent_units = 1};
 }
 
-int trib_popularity_scatter(struct trib_popularity *popularity, uint32_t extent_units,
-                            struct trib_random *random) {
+int trib_popularity_scatter(struct trib_popularity *popularity, uint32_t extent_units, struct trib_random *random) {
     uint32_t extents = popularity->units / extent_units;
     uint32_t *place = malloc((extents + !extents) * sizeof *place);
 
@@ -100,8 +98,7 @@ void trib_popularity_shift(struct trib_popularity *popularity, uint32_t units) {
         popularity->rotation = (popularity->rotation + extents) % popularity->extents;
 }
 
-uint32_t trib_popularity_draw(const struct trib_popularity *popularity,
-                              struct trib_random *random) {
+uint32_t trib_popularity_draw(const struct trib_popularity *popularity, struct trib_random *random) {
     if (popularity->threshold) {
         uint32_t column = trib_random_below(random, popularity->units);
         uint32_t height = (uint32_t)trib_random_next(random);
@@ -111,8 +108,7 @@ uint32_t trib_popularity_draw(const struct trib_popularity *popularity,
         return trib_random_below(random, popularity->units);
     if (trib_random_next(random) >> 32 < popularity->hot_share)
         return trib_random_below(random, popularity->hot_units);
-    return popularity->hot_units +
-           trib_random_below(random, popularity->units - popularity->hot_units);
+    return popularity->hot_units + trib_random_below(random, popularity->units - popularity->hot_units);
 }
 
 uint32_t trib_popularity_place(const struct trib_popularity *popularity, uint32_t rank) {

@@ -22,11 +22,9 @@ struct trib_popularity {
  */
 int trib_popularity_zipf(struct trib_popularity *out, uint32_t units, double exponent);
 /* hot_share of the draws (0..1) go to the first hot_units ranks, evenly within each class. */
-void trib_popularity_classes(struct trib_popularity *out, uint32_t units, uint32_t hot_units,
-                             double hot_share);
+void trib_popularity_classes(struct trib_popularity *out, uint32_t units, uint32_t hot_units, double hot_share);
 /* Spreads ranks over the space at random, extent_units neighbours together. 0, -ENOMEM. */
-int trib_popularity_scatter(struct trib_popularity *popularity, uint32_t extent_units,
-                            struct trib_random *random);
+int trib_popularity_scatter(struct trib_popularity *popularity, uint32_t extent_units, struct trib_random *random);
 /* Moves every rank by `units` (rounded up to extents), so that other units are popular now. */
 void trib_popularity_shift(struct trib_popularity *popularity, uint32_t units);
 /* A rank, and the unit that has it now. */

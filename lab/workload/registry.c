@@ -19,8 +19,7 @@ const struct trib_workload_kind *trib_workload_find(const char *name, struct tri
         if (strcmp((*kind)->name, name) == 0)
             return *kind;
         if (used < sizeof names.text)
-            used +=
-                (size_t)snprintf(names.text + used, sizeof names.text - used, " %s", (*kind)->name);
+            used += (size_t)snprintf(names.text + used, sizeof names.text - used, " %s", (*kind)->name);
     }
     trib_fail(error, -EINVAL, "unknown workload '%.60s'; valid are%.400s", name, names.text);
     return NULL;

@@ -80,8 +80,8 @@ static uint32_t kind_of(uint32_t mix, uint32_t tenant) {
             return kind;
 }
 
-static int open_tenant(struct tenants *self, uint32_t number,
-                       const struct trib_workload_common *common, struct trib_error *error) {
+static int open_tenant(struct tenants *self, uint32_t number, const struct trib_workload_common *common,
+                       struct trib_error *error) {
     struct tenant *tenant = &self->tenants[number];
     struct trib_workload_description description;
     uint32_t kind = kind_of(self->settings.mix, number);
@@ -90,8 +90,7 @@ static int open_tenant(struct tenants *self, uint32_t number,
 
     snprintf(text, sizeof text, "size=%" PRIu64 ",host=" NO_END ",fill=%s,seed=%" PRIu64 "%s%s",
              trib_round_down(common->size_bytes / self->settings.tenants, TRIB_BLOCK_BYTES),
-             common->fill ? "on" : "off", seed, *kinds[kind].options ? "," : "",
-             kinds[kind].options);
+             common->fill ? "on" : "off", seed, *kinds[kind].options ? "," : "", kinds[kind].options);
     int rc = trib_workload_open(&tenant->workload, kinds[kind].workload, text, error);
     if (rc)
         return rc;
@@ -102,8 +101,8 @@ static int open_tenant(struct tenants *self, uint32_t number,
     return 0;
 }
 
-static int tenants_open(void **out, const struct trib_workload_common *common,
-                        struct trib_options *given, struct trib_error *error) {
+static int tenants_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                        struct trib_error *error) {
     struct settings settings;
     int rc = trib_options_take(given, options, &settings, error);
     if (!rc && !settings.mix)

@@ -87,14 +87,11 @@ static const struct trib_option_spec options[] = {
 static int check(const struct settings *settings, struct trib_error *error) {
     if (settings->page_bytes % TRIB_BLOCK_BYTES || settings->write_bytes % TRIB_BLOCK_BYTES ||
         settings->log_bytes % settings->write_bytes)
-        return trib_fail(
-            error, -EINVAL,
-            "options 'page' and 'log_write' are multiples of 4096, 'log' of 'log_write'");
+        return trib_fail(error, -EINVAL, "options 'page' and 'log_write' are multiples of 4096, 'log' of 'log_write'");
     return 0;
 }
 
-static int set_up(struct wal_pages *self, const struct trib_workload_common *common,
-                  struct trib_error *error) {
+static int set_up(struct wal_pages *self, const struct trib_workload_common *common, struct trib_error *error) {
     const struct settings *settings = &self->settings;
     uint64_t logs = settings->log_bytes * (settings->rotate ? 2 : 1);
     uint64_t area = settings->doublewrite ? BATCH_PAGES * settings->page_bytes : 0;
@@ -132,8 +129,8 @@ static void wal_pages_close(void *handle) {
     free(self);
 }
 
-static int wal_pages_open(void **out, const struct trib_workload_common *common,
-                          struct trib_options *given, struct trib_error *error) {
+static int wal_pages_open(void **out, const struct trib_workload_common *common, struct trib_options *given,
+                          struct trib_error *error) {
     struct settings settings;
     int rc = trib_options_take(given, options, &settings, error);
     if (rc)
@@ -203,8 +200,7 @@ static int wal_pages_next(void *handle, uint64_t clock_bytes, struct trib_event 
         self->dead_file = 0;
     } else if (self->filled_bytes < self->fill_bytes) {
         uint64_t left = self->fill_bytes - self->filled_bytes;
-        trib_event_write(event, FILE_DATA, self->filled_bytes,
-                         left < FILL_BYTES ? left : FILL_BYTES);
+        trib_event_write(event, FILE_DATA, self->filled_bytes, left < FILL_BYTES ? left : FILL_BYTES);
         event->who.file_kind = TRIB_FILE_DATABASE;
         event->who.signature = self->paths[PATH_LOAD];
         self->filled_bytes += event->length_bytes;

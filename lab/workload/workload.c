@@ -41,8 +41,7 @@ uint64_t trib_path(const char *name) {
     return trib_hash(name, strlen(name));
 }
 
-static int open_kind(struct trib_workload *workload, struct trib_options *given,
-                     struct trib_error *error) {
+static int open_kind(struct trib_workload *workload, struct trib_options *given, struct trib_error *error) {
     struct settings settings;
     int rc = trib_options_take(given, trib_workload_options, &settings, error);
     if (!rc)
@@ -56,8 +55,7 @@ static int open_kind(struct trib_workload *workload, struct trib_options *given,
     return rc;
 }
 
-int trib_workload_open(struct trib_workload **out, const char *name, const char *options,
-                       struct trib_error *error) {
+int trib_workload_open(struct trib_workload **out, const char *name, const char *options, struct trib_error *error) {
     const struct trib_workload_kind *kind = trib_workload_find(name, error);
     struct trib_options *given = NULL;
     if (!kind)
@@ -98,8 +96,7 @@ uint64_t trib_workload_position(const struct trib_workload *workload) {
     return workload->clock_bytes;
 }
 
-void trib_workload_describe(const struct trib_workload *workload,
-                            struct trib_workload_description *out) {
+void trib_workload_describe(const struct trib_workload *workload, struct trib_workload_description *out) {
     struct trib_workload_description description = {
         .host_bytes = workload->host_bytes, .tenants = 1, .carries = workload->kind->carries};
     snprintf(description.name, sizeof description.name, "%s", workload->kind->name);

@@ -46,14 +46,12 @@ struct trib_workload_common {
 
 /* Opens a generator. 0; -EINVAL (unknown workload or option, sizes that do not fit together; the
  * sentence says which); -ENOMEM. */
-int trib_workload_open(struct trib_workload **out, const char *name, const char *options,
-                       struct trib_error *error);
+int trib_workload_open(struct trib_workload **out, const char *name, const char *options, struct trib_error *error);
 /* 1 an event, 0 the end, -ENOMEM. `event` is written only with 1. */
 int trib_workload_next(struct trib_workload *workload, struct trib_event *event);
 /* Host bytes so far, for progress. */
 uint64_t trib_workload_position(const struct trib_workload *workload);
-void trib_workload_describe(const struct trib_workload *workload,
-                            struct trib_workload_description *out);
+void trib_workload_describe(const struct trib_workload *workload, struct trib_workload_description *out);
 void trib_workload_close(struct trib_workload *workload); /* NULL is fine */
 
 /* The seam behind which a workload lives. */
@@ -63,8 +61,8 @@ struct trib_workload_kind {
     const struct trib_option_spec *options; /* besides the common ones; NULL = none */
     uint32_t carries;
 
-    int (*open)(void **self, const struct trib_workload_common *common,
-                struct trib_options *options, struct trib_error *error);
+    int (*open)(void **self, const struct trib_workload_common *common, struct trib_options *options,
+                struct trib_error *error);
     /* Fills an event that trib_event_blank made; clock and wall time are not its business. 1, or
      * -ENOMEM: a workload has no end of its own. clock_bytes: host bytes so far. */
     int (*next)(void *self, uint64_t clock_bytes, struct trib_event *event);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy around another: counts and times its calls, hands it the future, and reports deaths. The flow sees one policy and
- * knows nothing of this. Thread safety: as the policy inside; one replay. */
+/* A policy around another: counts and times its calls, hands it the future, and reports deaths. The flow sees one
+ * policy and knows nothing of this. Thread safety: as the policy inside; one replay. */
 #ifndef TRIB_LAB_POLICY_WRAP_H
 #define TRIB_LAB_POLICY_WRAP_H
 

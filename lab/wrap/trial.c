@@ -25,8 +25,11 @@ struct trib_trial {
 };
 
 const struct trib_option_spec trib_trial_options[] = {
-    {.key = "pages", .fallback = "front+content+modifications", .type = TRIB_OPTION_FLAGS,
-     .offset = offsetof(struct settings, pages), .choices = "front|content|modifications|flusher",
+    {.key = "pages",
+     .fallback = "front+content+modifications",
+     .type = TRIB_OPTION_FLAGS,
+     .offset = offsetof(struct settings, pages),
+     .choices = "front|content|modifications|flusher",
      .help = "what counts of a database page's context, to compare (docs/formats/page-context.md)"},
     TRIB_OPTIONS_END,
 };

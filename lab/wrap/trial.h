@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trial: a replay with the laboratory's wrappers around its policy and its drive, and a filter before its events. It says
- * what was written and what died, what the policy's calls cost, and can tell the policy the future; none of that is in the
- * flow, and without it the figures are the same. Thread safety: one owner. */
+/* A trial: a replay with the laboratory's wrappers around its policy and its drive, and a filter before its events. It
+ * says what was written and what died, what the policy's calls cost, and can tell the policy the future; none of that
+ * is in the flow, and without it the figures are the same. Thread safety: one owner. */
 #ifndef TRIB_LAB_TRIAL_H
 #define TRIB_LAB_TRIAL_H
 
@@ -15,7 +15,7 @@ struct trib_trial;
 struct trib_write_report {
     struct trib_context who;
     uint64_t key, clock_bytes, length_bytes; /* key: salted signature; 0 = unknown */
-    uint16_t stream; /* TRIB_STREAM_UNDECIDED where the policy decides block by block */
+    uint16_t stream;                         /* TRIB_STREAM_UNDECIDED where the policy decides block by block */
 };
 
 /* Each may be NULL; must not call back. */
@@ -48,8 +48,8 @@ int trib_trial_process(struct trib_trial *trial, const struct trib_event *event)
 
 void trib_trial_observe(struct trib_trial *trial, const struct trib_observer *observer);
 
-/* Known work, before its first event: deaths[i] is how many blocks will have reached the drive when the i-th of them dies,
- * UINT32_MAX if it never does. For policies that need the future; the array must outlive the trial. */
+/* Known work, before its first event: deaths[i] is how many blocks will have reached the drive when the i-th of them
+ * dies, UINT32_MAX if it never does. For policies that need the future; the array must outlive the trial. */
 void trib_trial_future(struct trib_trial *trial, const uint32_t *deaths, uint64_t count);
 
 void trib_trial_cost(const struct trib_trial *trial, struct trib_cost_report *out);

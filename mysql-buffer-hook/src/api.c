@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table behind tributary/buffer.h. An engine that notes its own pages needs no hook: the first call takes it out. */
+/* The table behind tributary/buffer.h. An engine that notes its own pages needs no hook: the first call takes it out.
+ */
 #include <tributary/buffer.h>
 
 #include <stdatomic.h>
@@ -20,8 +21,7 @@ static _Atomic(bool) innodb;
 static _Atomic(pid_t) attached_by;
 
 static void take_over(void) {
-    if (__builtin_expect(!atomic_load_explicit(&retired, memory_order_relaxed), 0) &&
-        !atomic_exchange(&retired, true))
+    if (__builtin_expect(!atomic_load_explicit(&retired, memory_order_relaxed), 0) && !atomic_exchange(&retired, true))
         trib_front_retire(NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front end of an unmodified server: whoever commits a mini-transaction has dirtied its pages. One adapter per server
- * behind trib_front; a server that is not recognised, to the byte, stays as it is, and says so in one line. */
+/* The front end of an unmodified server: whoever commits a mini-transaction has dirtied its pages. One adapter per
+ * server behind trib_front; a server that is not recognised, to the byte, stays as it is, and says so in one line. */
 #ifndef TRIB_BUFFER_FRONT_H
 #define TRIB_BUFFER_FRONT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MariaDB 10.5 and later: InnoDB's functions are hidden, but my_crc32c() is exported and is a jump through a pointer; mtr_t::
- * crc32c() calls it with each block of a mini-transaction's redo records, on the thread that commits, before the pages are
- * released. Replacing the pointer hooks it without touching code. The pointer serves others, too: which return address is
- * mtr_t::crc32c's is learnt from what it hands over.
+/* MariaDB 10.5 and later: InnoDB's functions are hidden, but my_crc32c() is exported and is a jump through a pointer;
+ * mtr_t:: crc32c() calls it with each block of a mini-transaction's redo records, on the thread that commits, before
+ * the pages are released. Replacing the pointer hooks it without touching code. The pointer serves others, too: which
+ * return address is mtr_t::crc32c's is learnt from what it hands over.
  *
  * Not seen: tables without redo (temporary ones), and all of it where the redo log is encrypted. */
 #include "front.h"
@@ -20,7 +20,7 @@
 
 typedef uint32_t crc32c_function(uint32_t crc, const void *bytes, size_t length);
 
-#define SITES      16u  /* return addresses that are watched; the server has some ten */
+#define SITES       16u  /* return addresses that are watched; the server has some ten */
 #define GOOD_NEEDED 256u /* readable mini-transactions, with at most one unreadable in 50 */
 
 static _Atomic(crc32c_function *) *slot;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MySQL 8.0, 8.4, 9.x: the exported mtr_t::commit(). The mini-transaction's memo names the blocks that it latched; those
- * latched for writing are the ones that InnoDB itself is about to put on the flush list (mtr0mtr.cc,
+/* MySQL 8.0, 8.4, 9.x: the exported mtr_t::commit(). The mini-transaction's memo names the blocks that it latched;
+ * those latched for writing are the ones that InnoDB itself is about to put on the flush list (mtr0mtr.cc,
  * Add_dirty_blocks_to_flush_list), so the note is exact. The layout is that of the release builds, the same in 8.0.46,
- * 8.4.13 and 9.7.4; whether it holds here is asked of the code that uses it, then of every mini-transaction's state, then of
- * the first thousand flushes. */
+ * 8.4.13 and 9.7.4; whether it holds here is asked of the code that uses it, then of every mini-transaction's state,
+ * then of the first thousand flushes. */
 #include "front.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@
 
 /* mtr_t::Impl (mtr0mtr.h) */
 enum mtr_layout {
-    MTR_MEMO_LAST = 0x10,     /* block *: the newest of the memo's list */
+    MTR_MEMO_LAST = 0x10,      /* block *: the newest of the memo's list */
     MTR_MODIFICATIONS = 0x481, /* bool */
-    MTR_RECORDS = 0x490,      /* uint32_t */
-    MTR_LOG_MODE = 0x494,     /* uint32_t */
-    MTR_STATE = 0x498,        /* uint32_t */
+    MTR_RECORDS = 0x490,       /* uint32_t */
+    MTR_LOG_MODE = 0x494,      /* uint32_t */
+    MTR_STATE = 0x498,         /* uint32_t */
 };
 #define MTR_LOG_NO_REDO      2u
 #define MTR_STATE_ACTIVE     12231u
@@ -64,7 +64,8 @@ static bool is_there(const uint64_t *keys, unsigned count, uint64_t key) {
 }
 
 /* Adds the pages of one block of the memo to the batch, which is handed over when it is full. Returns its size. */
-static unsigned gather(const struct memo_block *block, uint64_t keys[TRIB_NOTE_BATCH_MAX], unsigned count, void *frame) {
+static unsigned gather(const struct memo_block *block, uint64_t keys[TRIB_NOTE_BATCH_MAX], unsigned count,
+                       void *frame) {
     uint32_t used_bytes = block->used_bytes & USED_MASK;
 
     for (uint32_t at = 0; at + sizeof(struct memo_slot) <= used_bytes && at < sizeof block->slots;

@@ -15,9 +15,7 @@
 
 static _Atomic(bool) innodb;
 static struct trib_self_test self_test;
-static struct {
-    _Atomic(uint64_t) pages, noted, allocated, copies, unknown;
-} counts;
+static struct { _Atomic(uint64_t) pages, noted, allocated, copies, unknown; } counts;
 
 void trib_identify_innodb(bool yes) {
     atomic_store(&innodb, yes);
@@ -44,10 +42,11 @@ struct place {
     uint64_t file, offset_bytes;
     const uint8_t *bytes;
     uint64_t length_bytes; /* readable */
-    bool temporary; /* of a file that may be anybody's (sorting): what is no page there is no copy of one */
+    bool temporary;        /* of a file that may be anybody's (sorting): what is no page there is no copy of one */
 };
 
-static enum sort sort_of(const struct place *at, uint32_t page_bytes, struct trib_page_header *header, uint32_t *bytes) {
+static enum sort sort_of(const struct place *at, uint32_t page_bytes, struct trib_page_header *header,
+                         uint32_t *bytes) {
     *bytes = page_bytes;
     if (at->length_bytes < TRIB_PAGE_HEADER_BYTES)
         return UNKNOWN;

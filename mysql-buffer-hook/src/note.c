@@ -72,8 +72,7 @@ static uint64_t with_tag(uint64_t signature, uint64_t tag) {
 }
 
 uint64_t trib_note_signature(void *frame) {
-    uint64_t signature =
-        mine.adopted ? mine.adopted : trib_path_signature(frame, trib_buffer_settings()->depth);
+    uint64_t signature = mine.adopted ? mine.adopted : trib_path_signature(frame, trib_buffer_settings()->depth);
 
     return __builtin_expect(mine.tag != 0, 0) ? with_tag(signature, mine.tag) : signature;
 }

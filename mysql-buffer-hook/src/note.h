@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front end's side: the calling thread dirtied pages; its call path goes into the page table. Thread safety: any thread,
- * not signal handlers. Keeps errno. Nothing allocates but the table's opening. */
+/* The front end's side: the calling thread dirtied pages; its call path goes into the page table. Thread safety: any
+ * thread, not signal handlers. Keeps errno. Nothing allocates but the table's opening. */
 #ifndef TRIB_BUFFER_NOTE_H
 #define TRIB_BUFFER_NOTE_H
 

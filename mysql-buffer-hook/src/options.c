@@ -9,7 +9,9 @@
 #include <tributary/signature.h>
 
 #define DEFAULTS                                                                                                       \
-    (struct trib_buffer_options) { .page_bytes = 16384, .depth = 16, .front = true }
+    (struct trib_buffer_options) {                                                                                     \
+        .page_bytes = 16384, .depth = 16, .front = true                                                                \
+    }
 #define VALID_KEYS "frames=N, page=4K..64K, depth=1..32, front=on|off, report=on|off"
 
 static struct trib_buffer_options chosen;
@@ -68,7 +70,8 @@ bool trib_buffer_options_parse(const char *text, struct trib_buffer_options *out
         if (value)
             *value++ = '\0';
         if (!value || !take(pair, value, &taken)) {
-            snprintf(problem, 160, "\"%.40s%s%.20s\" is none of " VALID_KEYS, pair, value ? "=" : "", value ? value : "");
+            snprintf(problem, 160, "\"%.40s%s%.20s\" is none of " VALID_KEYS, pair, value ? "=" : "",
+                     value ? value : "");
             return false;
         }
     }

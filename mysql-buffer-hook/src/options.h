@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of the hook itself: environment variable TRIBUTARY_BUFFER, "key=value,key=value". (TRIBUTARY says where the events
- * go.) An unknown key or value is one line on standard error that lists the valid ones, and the defaults. */
+/* Options of the hook itself: environment variable TRIBUTARY_BUFFER, "key=value,key=value". (TRIBUTARY says where the
+ * events go.) An unknown key or value is one line on standard error that lists the valid ones, and the defaults. */
 #ifndef TRIB_BUFFER_OPTIONS_H
 #define TRIB_BUFFER_OPTIONS_H
 

@@ -55,15 +55,15 @@ bool trib_page_header_is_zero(const uint8_t *bytes, size_t length_bytes) {
 /* Types up to 29 by number; MySQL's, of which MariaDB has those up to 13. */
 static uint8_t class_of_small(uint16_t type) {
     static const uint8_t classes[MYSQL_LAST + 1] = {
-        TRIB_PAGE_ALLOCATED,     TRIB_PAGE_UNKNOWN,     TRIB_PAGE_UNDO,          TRIB_PAGE_SPACE_MAP, /* inode */
+        TRIB_PAGE_ALLOCATED,     TRIB_PAGE_UNKNOWN,      TRIB_PAGE_UNDO,         TRIB_PAGE_SPACE_MAP, /* inode */
         TRIB_PAGE_CHANGE_BUFFER, /* free list, bitmap */
         TRIB_PAGE_CHANGE_BUFFER, TRIB_PAGE_TRANSACTIONS, TRIB_PAGE_TRANSACTIONS, TRIB_PAGE_SPACE_MAP,
-        TRIB_PAGE_SPACE_MAP,     TRIB_PAGE_LARGE_VALUE, TRIB_PAGE_LARGE_VALUE,   TRIB_PAGE_LARGE_VALUE,
-        TRIB_PAGE_UNKNOWN,       TRIB_PAGE_INDEX,       TRIB_PAGE_INDEX,         TRIB_PAGE_INDEX,
-        TRIB_PAGE_SPATIAL,       TRIB_PAGE_DICTIONARY,  TRIB_PAGE_DICTIONARY,    TRIB_PAGE_TRANSACTIONS,
+        TRIB_PAGE_SPACE_MAP,     TRIB_PAGE_LARGE_VALUE,  TRIB_PAGE_LARGE_VALUE,  TRIB_PAGE_LARGE_VALUE,
+        TRIB_PAGE_UNKNOWN,       TRIB_PAGE_INDEX,        TRIB_PAGE_INDEX,        TRIB_PAGE_INDEX,
+        TRIB_PAGE_SPATIAL,       TRIB_PAGE_DICTIONARY,   TRIB_PAGE_DICTIONARY,   TRIB_PAGE_TRANSACTIONS,
         TRIB_PAGE_TRANSACTIONS, /* legacy doublewrite, rollback segment array */
-        TRIB_PAGE_LARGE_VALUE,   TRIB_PAGE_LARGE_VALUE, TRIB_PAGE_LARGE_VALUE,   TRIB_PAGE_LARGE_VALUE,
-        TRIB_PAGE_LARGE_VALUE,   TRIB_PAGE_LARGE_VALUE, TRIB_PAGE_LARGE_VALUE,   TRIB_PAGE_LARGE_VALUE};
+        TRIB_PAGE_LARGE_VALUE,   TRIB_PAGE_LARGE_VALUE,  TRIB_PAGE_LARGE_VALUE,  TRIB_PAGE_LARGE_VALUE,
+        TRIB_PAGE_LARGE_VALUE,   TRIB_PAGE_LARGE_VALUE,  TRIB_PAGE_LARGE_VALUE,  TRIB_PAGE_LARGE_VALUE};
 
     return classes[type];
 }
@@ -92,9 +92,9 @@ static int plain_type(const uint8_t *bytes, enum trib_page_dialect dialect, uint
     return 0;
 }
 
-/* What is encrypted without saying so (MariaDB's full_crc32: only the table's flags know) has a level and an index id that
- * no tree has. */
-#define LEVEL_MAX 100u /* BTR_MAX_LEVELS */
+/* What is encrypted without saying so (MariaDB's full_crc32: only the table's flags know) has a level and an index id
+ * that no tree has. */
+#define LEVEL_MAX  100u /* BTR_MAX_LEVELS */
 #define INDEX_BITS 48u
 
 static void read_tree(const uint8_t *bytes, struct trib_page_header *out) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the first bytes of a page of InnoDB say (MySQL 8.0 to 9.x, MariaDB 10.5 and later; sources: storage/innobase/include/
- * fil0types.h, fil0fil.h, page0types.h, buf0flu.cc). Pure functions on hostile bytes.
+/* What the first bytes of a page of InnoDB say (MySQL 8.0 to 9.x, MariaDB 10.5 and later; sources:
+ * storage/innobase/include/ fil0types.h, fil0fil.h, page0types.h, buf0flu.cc). Pure functions on hostile bytes.
  *
  * A flushed page says which page it is. If that is not the page that belongs at the offset where it is written, it is a
  * copy: MariaDB keeps its doublewrite buffer inside ibdata1. */
@@ -25,10 +25,10 @@ enum trib_page_dialect { TRIB_DIALECT_MYSQL, TRIB_DIALECT_MARIADB };
 struct trib_page_header {
     uint32_t space, page;
     uint64_t lsn;
-    uint64_t index; /* 0 = none, or not readable */
-    uint16_t type;  /* of the page before it was compressed or encrypted, where that is still readable */
+    uint64_t index;     /* 0 = none, or not readable */
+    uint16_t type;      /* of the page before it was compressed or encrypted, where that is still readable */
     uint8_t page_class; /* enum trib_page_class */
-    int8_t level;   /* TRIB_LEVEL_UNKNOWN */
+    int8_t level;       /* TRIB_LEVEL_UNKNOWN */
 };
 
 /* All of the header that can be read is zero: the file grows, or the page was never used. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SPINS_MAX 2000u /* some 50 us: longer than any holder that runs needs */
+#define SPINS_MAX  2000u /* some 50 us: longer than any holder that runs needs */
 #define FRAMES_MAX ((size_t)1 << 31)
 
 /* 2.5 frames per set: with three quarters of a pool dirty, 3 pages in 1000 find their set full. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is remembered of each dirty page until it is written: by which call path, how often. A page's note goes into a set of
- * six by its hash and is taken out by the write; a full set gives up its oldest place in turn, counted. 21 bytes per note.
+/* What is remembered of each dirty page until it is written: by which call path, how often. A page's note goes into a
+ * set of six by its hash and is taken out by the write; a full set gives up its oldest place in turn, counted. 21 bytes
+ * per note.
  *
  * The majority of the modifications names the page (Boyer and Moore's vote), because the last one may be a purge's.
  *
@@ -23,12 +24,12 @@ TRIB_C_BEGIN
 
 /* Two cache lines, next to each other so that the processor fetches both. */
 struct trib_page_set {
-    uint64_t key[TRIB_PAGE_WAYS]; /* 0 = free */
+    uint64_t key[TRIB_PAGE_WAYS];           /* 0 = free */
     uint16_t modifications[TRIB_PAGE_WAYS]; /* saturates */
     TRIB_ATOMIC(uint32_t) lock;
     uint64_t signature[TRIB_PAGE_WAYS];
     uint16_t votes[TRIB_PAGE_WAYS]; /* by how many modifications `signature` leads; saturates */
-    uint16_t hand; /* the way that makes room next */
+    uint16_t hand;                  /* the way that makes room next */
 };
 #ifndef __cplusplus
 _Static_assert(sizeof(struct trib_page_set) == 128, "two cache lines");
@@ -45,7 +46,8 @@ struct trib_page_note {
     uint32_t modifications;
 };
 
-/* Room for `frames` dirty pages. shared: with processes forked later. 0; -EINVAL (no frames, more than 2^31); -ENOMEM. */
+/* Room for `frames` dirty pages. shared: with processes forked later. 0; -EINVAL (no frames, more than 2^31); -ENOMEM.
+ */
 int trib_page_table_open(struct trib_page_table *table, size_t frames, bool shared);
 void trib_page_table_close(struct trib_page_table *table);
 

@@ -37,10 +37,10 @@ static uintptr_t find_stack_end(void) {
     return low ? (uintptr_t)low + bytes : 1;
 }
 
-/* The chain from `frame` on: its return addresses' hash, and they themselves if `addresses` is not NULL; *count of them. A
- * frame begins with the caller's frame pointer and the return address. */
-__attribute__((no_sanitize("address"))) static inline uint64_t follow(uintptr_t frame, unsigned depth, uintptr_t *addresses,
-                                                                      unsigned *count) {
+/* The chain from `frame` on: its return addresses' hash, and they themselves if `addresses` is not NULL; *count of
+ * them. A frame begins with the caller's frame pointer and the return address. */
+__attribute__((no_sanitize("address"))) static inline uint64_t follow(uintptr_t frame, unsigned depth,
+                                                                      uintptr_t *addresses, unsigned *count) {
     uint64_t hash = depth;
     unsigned i = 0;
 
@@ -50,7 +50,7 @@ __attribute__((no_sanitize("address"))) static inline uint64_t follow(uintptr_t 
             addresses[i] = words[1];
         i++;
         hash = (hash ^ words[1]) * 0x9E3779B97F4A7C15ull; /* only upper bits are mixed well: they name the slot */
-        if (words[0] <= frame) /* the outermost, or a register that holds something else */
+        if (words[0] <= frame)                            /* the outermost, or a register that holds something else */
             break;
         frame = words[0];
     }

@@ -17,7 +17,8 @@ struct input {
     const uint8_t *at, *end;
 };
 
-/* mlog_decode_varint: the number of leading ones of the first byte says how many follow, and no number has two spellings. */
+/* mlog_decode_varint: the number of leading ones of the first byte says how many follow, and no number has two
+ * spellings. */
 static bool get_number(struct input *in, uint32_t *number) {
     static const uint32_t first_of[5] = {0, 0x80, 0x4080, 0x204080, 0x10204080};
     if (in->at >= in->end)
@@ -37,8 +38,8 @@ static bool get_number(struct input *in, uint32_t *number) {
 
 struct record_head {
     uint8_t flags;
-    const uint8_t *body;  /* after type and length */
-    uint32_t body_bytes;  /* may reach beyond the block */
+    const uint8_t *body; /* after type and length */
+    uint32_t body_bytes; /* may reach beyond the block */
 };
 
 static bool get_head(struct input *in, struct record_head *head) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pages a mini-transaction of MariaDB 10.5 and later changes, from its redo records alone (storage/innobase/include/
- * mtr0types.h, mtr0log.h): the records say their length and, unless they go on with the page before, their page.
+/* Which pages a mini-transaction of MariaDB 10.5 and later changes, from its redo records alone
+ * (storage/innobase/include/ mtr0types.h, mtr0log.h): the records say their length and, unless they go on with the page
+ * before, their page.
  *
- *     u8      type and flags: bit 7 same page as the record before; bits 4-6 type; bits 0-3 length - 1 of what follows the
- *             first byte, 0 = a length follows
- *     varint  length, if bits 0-3 are 0
- *     varint  space, page, unless bit 7
+ *     u8      type and flags: bit 7 same page as the record before; bits 4-6 type; bits 0-3 length - 1 of what follows
+ * the first byte, 0 = a length follows varint  length, if bits 0-3 are 0 varint  space, page, unless bit 7
  *     ...
  *
  * Bit 7 with type 0 to 6 without a page before it, within one mini-transaction, is a record about a file. A

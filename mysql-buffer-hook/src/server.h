@@ -12,8 +12,8 @@ enum trib_server_kind { TRIB_SERVER_NONE, TRIB_SERVER_MYSQL, TRIB_SERVER_MARIADB
 
 struct trib_server {
     enum trib_server_kind kind;
-    uint8_t *mtr_commit;          /* MySQL: mtr_t::commit(); NULL where it is not exported */
-    const uint8_t *my_crc32c;     /* MariaDB: my_crc32c() */
+    uint8_t *mtr_commit;                          /* MySQL: mtr_t::commit(); NULL where it is not exported */
+    const uint8_t *my_crc32c;                     /* MariaDB: my_crc32c() */
     const unsigned long *page_bytes, *pool_bytes; /* MySQL: srv_page_size, srv_buf_pool_size; final once InnoDB runs */
 };
 

@@ -11,8 +11,8 @@
 
 TRIB_C_BEGIN
 
-/* A page of `space` is written to `file`, where it fits. True if the file is of that space. The first page of a file says
- * so for good: a file that is truncated and begun again has another number. */
+/* A page of `space` is written to `file`, where it fits. True if the file is of that space. The first page of a file
+ * says so for good: a file that is truncated and begun again has another number. */
 bool trib_space_matches(uint64_t file, uint32_t space, bool first_page);
 
 TRIB_C_END

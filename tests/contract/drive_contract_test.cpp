@@ -65,8 +65,7 @@ std::string options_for(const trib_drive *drive) {
 
 } // namespace
 
-TEST_CASE(
-    "the registry has distinct names, each found by name, and lists them when asked for another") {
+TEST_CASE("the registry has distinct names, each found by name, and lists them when asked for another") {
     trib_error error{};
     REQUIRE_FALSE(all_drives().empty());
     for (auto drive : all_drives()) {
@@ -137,8 +136,7 @@ TEST_CASE("every drive keeps its promises") {
                 REQUIRE(drive->model->discard(d.self, lba, n) == 0);
                 continue;
             }
-            const auto stream =
-                uint16_t(random.below(description.streams + 2)); // one more than there are
+            const auto stream = uint16_t(random.below(description.streams + 2)); // one more than there are
             REQUIRE(drive->model->write(d.self, lba, n, stream) == 0);
             written += n;
             remapped += stream > description.streams ? n : 0;
@@ -154,8 +152,7 @@ TEST_CASE("every drive keeps its promises") {
         REQUIRE(stats.live_pages_peak <= blocks);
         if (stats.waf != 0) {
             REQUIRE(stats.waf > 1.0);
-            REQUIRE(stats.waf ==
-                    Approx(double(stats.host_pages + stats.gc_pages) / double(stats.host_pages)));
+            REQUIRE(stats.waf == Approx(double(stats.host_pages + stats.gc_pages) / double(stats.host_pages)));
             REQUIRE(stats.erases > 0);
         }
     }

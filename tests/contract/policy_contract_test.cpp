@@ -27,13 +27,12 @@ constexpr uint64_t CAPACITY_BYTES = 1 << 24;
 constexpr uint64_t BLOCKS = CAPACITY_BYTES / TRIB_BLOCK_BYTES;
 
 // One write below the file system, sometimes after a trim, and what the drive did for it.
-uint16_t write_blocks(Policy &policy, const trib_context &who, trib_attribute_ref any,
-                      uint64_t block_clock, Random &random) {
+uint16_t write_blocks(Policy &policy, const trib_context &who, trib_attribute_ref any, uint64_t block_clock,
+                      Random &random) {
     const uint64_t lba = random.below(BLOCKS - 64);
     const bool by_page = policy.policy->needs & TRIB_NEEDS_PAGE;
     if (policy.policy->blocks.discarded && random.chance(10))
-        policy.policy->blocks.discarded(policy.self, lba, 1 + random.below(64),
-                                 block_clock * TRIB_BLOCK_BYTES);
+        policy.policy->blocks.discarded(policy.self, lba, 1 + random.below(64), block_clock * TRIB_BLOCK_BYTES);
     if (policy.policy->blocks.reclaimed && random.chance(10)) {
         trib_reclaim unit{};
         unit.internal = random.chance(50);
@@ -48,8 +47,7 @@ uint16_t write_blocks(Policy &policy, const trib_context &who, trib_attribute_re
     write.thread = uint32_t(random.below(40));
     write.vstream = random.chance(50) ? TRIB_STREAM_UNDECIDED : uint16_t(random.below(100));
     write.death_block = random.chance(50) ? TRIB_NEVER : block_clock + 1 + random.below(10000);
-    return policy.place_block(lba, block_clock, by_page ? 1 : 1 + uint32_t(random.below(64)),
-                              write);
+    return policy.place_block(lba, block_clock, by_page ? 1 : 1 + uint32_t(random.below(64)), write);
 }
 
 // A plausible life: signatures come and go in a small table, die at scattered ages, are placed.
@@ -70,8 +68,7 @@ std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t
         const trib_context who = random.chance(50) ? context(key) : arbitrary_context(random);
         const bool by_block = policy.policy->needs & TRIB_NEEDS_LBA;
         const uint16_t stream =
-            by_block ? write_blocks(policy, who, any, clock / TRIB_BLOCK_BYTES, random)
-                     : policy.place(who, any);
+            by_block ? write_blocks(policy, who, any, clock / TRIB_BLOCK_BYTES, random) : policy.place(who, any);
         REQUIRE(stream <= streams);
         answers.push_back(stream);
         if (policy.policy->relocate) {
@@ -85,8 +82,7 @@ std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t
             answers.push_back(policy.policy->relocate(policy.self, &page));
             REQUIRE(answers.back() < policy.internal_streams);
         }
-        policy.died(any, random.chance(5) ? random.next() >> 8 : random.below(1 << 24) * key,
-                    stream);
+        policy.died(any, random.chance(5) ? random.next() >> 8 : random.below(1 << 24) * key, stream);
         clock += length;
         trib_state_clock_advance(state.state, length);
         policy.tick(clock);
@@ -96,8 +92,7 @@ std::vector<uint16_t> live(Policy &policy, State &state, uint64_t seed, uint32_t
 
 } // namespace
 
-TEST_CASE(
-    "the registry has distinct names, each found by name, and lists them when asked for another") {
+TEST_CASE("the registry has distinct names, each found by name, and lists them when asked for another") {
     trib_error error{};
     REQUIRE(all_policies().size() >= 4);
     for (auto policy : all_policies()) {
@@ -157,8 +152,7 @@ TEST_CASE("every choice of every option lives") {
         std::string choices = spec->type == TRIB_OPTION_BOOL ? "on|off" : spec->choices;
         for (size_t begin = 0; begin <= choices.size();) {
             const size_t end = std::min(choices.find('|', begin), choices.size());
-            const std::string text =
-                std::string(spec->key) + "=" + choices.substr(begin, end - begin);
+            const std::string text = std::string(spec->key) + "=" + choices.substr(begin, end - begin);
             begin = end + 1;
             CAPTURE(policy->name, text);
             State state(16);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a dictionary of FIOS. The first byte chooses: 0 as they are, else with both checksums made right, so that
- * the fuzzer gets behind them. What is accepted must be what its own dictionaries say; what is refused must say where. */
+/* Any bytes as a dictionary of FIOS. The first byte chooses: 0 as they are, else with both checksums made right, so
+ * that the fuzzer gets behind them. What is accepted must be what its own dictionaries say; what is refused must say
+ * where. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -48,8 +48,7 @@ static uint32_t scatter(struct run *r, uint32_t bound) {
     return (uint32_t)((r->random >> 33) % bound);
 }
 
-static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
-                         bool victim_internal) {
+static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class, bool victim_internal) {
     struct run *r = arg;
     assert(lba < r->pages && r->mapped[lba]);
     assert(r->streams[lba] == stream);

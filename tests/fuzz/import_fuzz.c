@@ -15,8 +15,7 @@ static FILE *open_bytes(const uint8_t *data, size_t size) {
     return fmemopen((void *)(uintptr_t)data, size, "rb");
 }
 
-static struct trib_import *open_reader(FILE *in, const struct trib_import_format *format,
-                                       const char *options) {
+static struct trib_import *open_reader(FILE *in, const struct trib_import_format *format, const char *options) {
     struct trib_import *import = NULL;
     struct trib_error error;
 
@@ -33,8 +32,7 @@ static void check_events(struct trib_import *import, uint64_t end_bytes) {
         assert(event.clock_bytes == clock_bytes && event.file == 0 && event.wall_ns);
         assert(event.length_bytes && event.length_bytes % TRIB_BLOCK_BYTES == 0);
         assert(event.offset_bytes % TRIB_BLOCK_BYTES == 0);
-        assert(event.offset_bytes < end_bytes &&
-               event.length_bytes <= end_bytes - event.offset_bytes);
+        assert(event.offset_bytes < end_bytes && event.length_bytes <= end_bytes - event.offset_bytes);
         if (event.kind == TRIB_EVENT_WRITE)
             clock_bytes += event.length_bytes;
         else

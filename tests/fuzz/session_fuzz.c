@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings as their recorder finds them after processes scribbled over them. Three clients of this process join and submit;
- * then the input changes the rings under the recorder's eyes, takes turns with more events, and the recorder has to come to
- * an end with events that make sense. An input is a list of steps of twelve bytes:
- *   byte 0 mod 8: 0 submit, 1 name a file, 2 take, 3 the ring's head, 4 its ends, 5 its turns, 6 its events, 7 its texts;
- *   byte 1: which ring; bytes 2, 3: where; 4..11: the value. */
+/* Rings as their recorder finds them after processes scribbled over them. Three clients of this process join and
+ * submit; then the input changes the rings under the recorder's eyes, takes turns with more events, and the recorder
+ * has to come to an end with events that make sense. An input is a list of steps of twelve bytes: byte 0 mod 8: 0
+ * submit, 1 name a file, 2 take, 3 the ring's head, 4 its ends, 5 its turns, 6 its events, 7 its texts; byte 1: which
+ * ring; bytes 2, 3: where; 4..11: the value. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -69,8 +69,7 @@ static void take_signature(void *arg, uint64_t signature, const struct trib_fram
 
 static unsigned take(struct world *world) {
     static struct trib_event batch[BATCH];
-    const struct trib_texts_sink sink = {world, take_path, take_module, take_signature, take_program,
-                                            take_uncovered};
+    const struct trib_texts_sink sink = {world, take_path, take_module, take_signature, take_program, take_uncovered};
     unsigned count = trib_recorder_take(world->recorder, batch, BATCH, &sink);
 
     require(count <= BATCH, "more than asked for");

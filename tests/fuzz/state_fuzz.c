@@ -95,8 +95,7 @@ static void operate(struct world *world, const uint8_t *op) {
     if (op[0] & 32)
         event.offset_bytes <<= 38;
     trib_extents_write(world->extents, &event, ref, clock, learn, world->state);
-    struct trib_attribute *row =
-        trib_state_attribute(world->state, trib_state_find(world->state, key));
+    struct trib_attribute *row = trib_state_attribute(world->state, trib_state_find(world->state, key));
     if (row)
         trib_estimate_effective(row, clock);
 }
@@ -163,8 +162,7 @@ static void make_valid(void) {
     require(pwrite(scratch, &geometry, sizeof geometry, 0) == sizeof geometry, "write");
     require(open_world(&world) == 0, "open");
     for (unsigned i = 0; i < 60; i++) {
-        uint8_t op[OPERATION] = {(uint8_t)(i % 7), (uint8_t)(i * 5), (uint8_t)(i * 11), 8, 0, 1, 1,
-                                 (uint8_t)i};
+        uint8_t op[OPERATION] = {(uint8_t)(i % 7), (uint8_t)(i * 5), (uint8_t)(i * 11), 8, 0, 1, 1, (uint8_t)i};
         operate(&world, op);
     }
     close_world(&world);

@@ -3,9 +3,9 @@
  *   bit 0 clear: a whole file, as it is (file and block headers, checksums);
  *   bit 0 set:   payloads; the harness puts right headers and checksums around them, which no
  * fuzzer would guess, so that the item and event decoders are reached. Each payload has a 2-byte
- * length and a byte of items before it. Bits 1 and 2 are allow_truncated and follow. With bit 3 the first half is the file
- * before, NAME.1, with a right end block if it is of payloads. What can be read is written again, in files as small as they may be,
- * and must read back the same. */
+ * length and a byte of items before it. Bits 1 and 2 are allow_truncated and follow. With bit 3 the first half is the
+ * file before, NAME.1, with a right end block if it is of payloads. What can be read is written again, in files as
+ * small as they may be, and must read back the same. */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,8 +87,7 @@ static size_t wrap_payloads(const uint8_t *data, size_t size, uint8_t *file) {
 
 /* The writer is opened when there is something to write: most inputs are refused at once, and it is
  * not small. */
-static void copy_item(struct trib_trace_writer **writer_slot, const char *path,
-                      const struct trib_trace_item *item) {
+static void copy_item(struct trib_trace_writer **writer_slot, const char *path, const struct trib_trace_item *item) {
     const struct trib_trace_limits limits = {.max_bytes = TRIB_TRACE_MAX_BYTES_MIN, .keep = 1};
     int rc = *writer_slot ? 0 : trib_trace_writer_open_within(writer_slot, path, &limits, NULL);
     struct trib_trace_writer *writer = *writer_slot;
@@ -120,8 +119,8 @@ static void copy_item(struct trib_trace_writer **writer_slot, const char *path,
 
 /* Reads everything; fills `events` and, if there is a path for it, copies every item. Returns the
  * number of events. */
-static size_t read_all(const char *path, const struct trib_trace_read_options *options,
-                       const char *copy, struct trib_event *events) {
+static size_t read_all(const char *path, const struct trib_trace_read_options *options, const char *copy,
+                       struct trib_event *events) {
     static struct trib_trace_item item;
     struct trib_trace_writer *writer = NULL;
     struct trib_trace_reader *reader;
@@ -197,8 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!folder[0])
         make_folder();
     remove_files();
-    const struct trib_trace_read_options options = {.allow_truncated = data[0] & 2,
-                                                    .follow = data[0] & 4};
+    const struct trib_trace_read_options options = {.allow_truncated = data[0] & 2, .follow = data[0] & 4};
     size_t earlier_bytes = data[0] & 8 ? (size - 1) / 2 : 0;
     if (earlier_bytes)
         make_input(earlier_path, data[0] & 1, data + 1, earlier_bytes);

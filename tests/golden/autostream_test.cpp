@@ -124,9 +124,7 @@ TEST_CASE("autostream-sfr: 32 threads are followed, the one unused for longest i
     for (int i = 0; i < 8; i++)
         sfr.place_block(10 * CHUNK, 0, 1, by(99)); // S3
     const auto start = [&](uint32_t thread) { sfr.place_block(10 * CHUNK, 0, CHUNK, by(thread)); };
-    const auto goes_on = [&](uint32_t thread) {
-        return sfr.place_block(11 * CHUNK, 0, CHUNK, by(thread)) >= 3;
-    };
+    const auto goes_on = [&](uint32_t thread) { return sfr.place_block(11 * CHUNK, 0, CHUNK, by(thread)) >= 3; };
     for (uint32_t thread = 0; thread < 31; thread++)
         start(thread); // 99 and 31 more
     start(0);          // now 1 is the next to go after 99
@@ -181,13 +179,12 @@ TEST_CASE("autostream-mq: the lifetime is the hottest chunk's last interval, in 
         for (int i = 0; i < count; i++)
             request(mq, next++, 0);
     };
-    request(mq, 1, 0); // request 1
-    others(9);         // 2 to 10
-    request(mq, 1, 0); // 11: count 2, lifetime 10, queue 1, expires after 21
-    others(10);        // 12 to 21
-    REQUIRE(request(mq, 1, 0) ==
-            1); // 22: not sunk, its own request comes before the look. Count 3,
-    others(11); // lifetime 11: expires after 33. 23 to 33
+    request(mq, 1, 0);               // request 1
+    others(9);                       // 2 to 10
+    request(mq, 1, 0);               // 11: count 2, lifetime 10, queue 1, expires after 21
+    others(10);                      // 12 to 21
+    REQUIRE(request(mq, 1, 0) == 1); // 22: not sunk, its own request comes before the look. Count 3,
+    others(11);                      // lifetime 11: expires after 33. 23 to 33
     REQUIRE(request(mq, 1, 0) == 1); // 34: count 4, queue 2, lifetime 12: expires after 46
     others(13);                      // 35 to 47: sinks at 47 with count 2
     REQUIRE(request(mq, 1, 0) == 1);
@@ -232,8 +229,7 @@ TEST_CASE("autostream: a request counts for every chunk that it touches") {
     }
 }
 
-TEST_CASE(
-    "autostream: the last chunk of the drive may be short; the table is at most 32 bytes each") {
+TEST_CASE("autostream: the last chunk of the drive may be short; the table is at most 32 bytes each") {
     for (const char *name : {"autostream-sfr", "autostream-mq"}) {
         State state;
         Policy policy(name, state, 8, "chunk=768K", 100 << 20); // 133.3 chunks of 192 blocks

@@ -136,8 +136,7 @@ TEST_CASE("updates are counted per partition; streams follow them at the end of 
 TEST_CASE("a count is the last timestamp's, or half of it and half of those before") {
     for (bool smooth : {false, true}) {
         State state;
-        Policy dstream("dstream", state, 2,
-                       smooth ? "lstreams=2,timestamp=100,ewma=0.5" : "lstreams=2,timestamp=100");
+        Policy dstream("dstream", state, 2, smooth ? "lstreams=2,timestamp=100,ewma=0.5" : "lstreams=2,timestamp=100");
         const uint64_t part = 12800;
         dstream.place_block(0, 0, 100);
         dstream.place_block(part, 100, 100);

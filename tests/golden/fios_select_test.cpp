@@ -90,9 +90,8 @@ TEST_CASE("of 32 workloads 18 are explained by their rows, 9 in part, 5 by none"
     }
     REQUIRE(exact == 18);
     REQUIRE(partly == 9);
-    REQUIRE(fallbacks ==
-            std::map<std::string, std::string>{
-                {"00000", "F"}, {"00001", "A"}, {"01000", "C"}, {"01001", "AC"}, {"10000", "C"}});
+    REQUIRE(fallbacks == std::map<std::string, std::string>{
+                             {"00000", "F"}, {"00001", "A"}, {"01000", "C"}, {"01001", "AC"}, {"10000", "C"}});
 }
 
 TEST_CASE("what no kept row accounts for is named") {

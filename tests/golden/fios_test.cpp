@@ -11,8 +11,8 @@ using namespace trib_test;
 
 namespace {
 
-constexpr uint32_t F = 1u << TRIB_FIOS_FREQUENCY, S = 1u << TRIB_FIOS_SEQUENTIALITY,
-                   A = 1u << TRIB_FIOS_ADJACENT, C = 1u << TRIB_FIOS_COHERENCY;
+constexpr uint32_t F = 1u << TRIB_FIOS_FREQUENCY, S = 1u << TRIB_FIOS_SEQUENTIALITY, A = 1u << TRIB_FIOS_ADJACENT,
+                   C = 1u << TRIB_FIOS_COHERENCY;
 
 using Streams = std::vector<int>;
 
@@ -103,8 +103,7 @@ TEST_CASE("coherency: friends were written together in two windows (Fig. 6)") {
 TEST_CASE("coherency, decimal: the number of friend groups, from the least to the most") {
     // Chunks 0 and 1 meet in four windows: six pairs. 2 and 3 in two: one pair. 4 never returns.
     Fios fios(fios_rules(C, TRIB_FIOS_DECIMAL), 5, 512);
-    const std::vector<std::vector<uint32_t>> windows = {{0, 1}, {0, 1}, {0, 1}, {0, 1},
-                                                        {2, 3}, {2, 3}, {4}};
+    const std::vector<std::vector<uint32_t>> windows = {{0, 1}, {0, 1}, {0, 1}, {0, 1}, {2, 3}, {2, 3}, {4}};
     for (size_t window = 0; window < windows.size(); window++) {
         fios.clock = 8 * window;
         for (uint32_t chunk : windows[window])
@@ -232,8 +231,7 @@ TEST_CASE("a trim ends a lifetime, and the next write starts a new one") {
     REQUIRE(fios.trace.chunk[1].deaths == 0);
 }
 
-TEST_CASE(
-    "OFIOS: outside the sample the nearest trained chunk decides, inside it no news is none") {
+TEST_CASE("OFIOS: outside the sample the nearest trained chunk decides, inside it no news is none") {
     // Chunks of 1 MiB, so that each is a region of its own in the sample of one in three.
     trib_fios_rules rules = fios_rules(F);
     rules.keep_unknown = true;
@@ -259,8 +257,7 @@ TEST_CASE(
     for (int chunk = 0; chunk < 60; chunk++)
         for (int distance = 1; want[size_t(chunk)] < 0 && distance < 60; distance++)
             for (int other : {chunk - distance, chunk + distance}) // the left of two equally near
-                if (want[size_t(chunk)] < 0 && other >= 0 && other < 60 &&
-                    uint32_t(other) != quiet &&
+                if (want[size_t(chunk)] < 0 && other >= 0 && other < 60 && uint32_t(other) != quiet &&
                     std::find(inside.begin(), inside.end(), uint32_t(other)) != inside.end())
                     want[size_t(chunk)] = 100 + want[size_t(other)];
     for (int &stream : want)
@@ -350,8 +347,7 @@ TEST_CASE("the online policy: each window has the dictionary of the one before")
 
 TEST_CASE("train_window: only the last part of each window is watched") {
     State state;
-    Policy ofios("ofios", state, 4, "features=frequency,sample=1,matrix=binary,train_window=50",
-                 4 << 20);
+    Policy ofios("ofios", state, 4, "features=frequency,sample=1,matrix=binary,train_window=50", 4 << 20);
     uint64_t clock = 0;
     auto write = [&](uint64_t lba) {
         const uint16_t stream = ofios.place_block(lba, clock++);

@@ -28,8 +28,7 @@ TEST_CASE("the theory itself: values derived independently") {
     // With large superblocks greedy is FIFO; with equal groups separation gains nothing.
     CHECK(theory::separated_greedy(1.07, {0.8, 0.2}, {0.2, 0.8}, 1e6) ==
           Approx(theory::separated(1.07, {{0.8, 0.2}, {0.2, 0.8}})).epsilon(1e-3));
-    CHECK(theory::separated_greedy(1.28, {0.5, 0.5}, {0.5, 0.5}, 64) ==
-          Approx(theory::greedy(1.28, 64)));
+    CHECK(theory::separated_greedy(1.28, {0.5, 0.5}, {0.5, 0.5}, 64) == Approx(theory::greedy(1.28, 64)));
 }
 
 // Held back: the one free superblock that only collection may use. Nothing else is, because when a
@@ -51,8 +50,7 @@ static void check_uniform(trib_victim victim, uint32_t superblock_pages, double 
     REQUIRE(trib_flash_precondition(d.get(), 5, true) == 0);
     uniform(d, 8);
     double alpha = alpha_effective(flash::stats(d), superblock_pages);
-    double expected = victim == TRIB_VICTIM_GREEDY ? theory::greedy(alpha, superblock_pages)
-                                                   : theory::fifo(alpha);
+    double expected = victim == TRIB_VICTIM_GREEDY ? theory::greedy(alpha, superblock_pages) : theory::fifo(alpha);
     CAPTURE(victim, superblock_pages, over_provisioning, alpha);
     CHECK(flash::waf(d) == Approx(expected).epsilon(ERROR_MAX));
 }
@@ -88,8 +86,7 @@ TEST_CASE("one random choice meets the drive's mean utilisation, more choices ap
     CHECK(many == Approx(theory::greedy(alpha, 64)).epsilon(0.02));
 }
 
-static double hot_cold(trib_victim victim, double hot_traffic, double over_provisioning,
-                       double *alpha, bool mix) {
+static double hot_cold(trib_victim victim, double hot_traffic, double over_provisioning, double *alpha, bool mix) {
     const uint32_t superblock_pages = 64;
     auto c = flash::config(LOGICAL_PAGES, over_provisioning, superblock_pages);
     c.streams = 2;
@@ -100,8 +97,7 @@ static double hot_cold(trib_victim victim, double hot_traffic, double over_provi
     auto rounds = [&](uint64_t n) {
         for (uint64_t i = 0; i < n * LOGICAL_PAGES; i++) {
             bool is_hot = random.unit() < hot_traffic;
-            uint32_t lba =
-                uint32_t(is_hot ? random.below(hot) : hot + random.below(LOGICAL_PAGES - hot));
+            uint32_t lba = uint32_t(is_hot ? random.below(hot) : hot + random.below(LOGICAL_PAGES - hot));
             flash::write(d, lba, 1, mix ? 0 : is_hot ? 1 : 2);
         }
     };
@@ -112,10 +108,8 @@ static double hot_cold(trib_victim victim, double hot_traffic, double over_provi
     rounds(8);
     auto after = flash::stats(d);
     // Held back: the reserve and, on average, half of the second stream's open superblock.
-    *alpha = (double(after.physical_pages) - (mix ? 1.0 : 1.5) * superblock_pages) /
-             double(LOGICAL_PAGES);
-    return 1 +
-           double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
+    *alpha = (double(after.physical_pages) - (mix ? 1.0 : 1.5) * superblock_pages) / double(LOGICAL_PAGES);
+    return 1 + double(after.gc_pages - before.gc_pages) / double(after.host_pages - before.host_pages);
 }
 
 TEST_CASE("clairvoyant hot and cold streams reach the separation optimum") {
@@ -123,8 +117,7 @@ TEST_CASE("clairvoyant hot and cold streams reach the separation optimum") {
         for (double over_provisioning : {0.07, 0.28}) {
             double alpha;
             CAPTURE(hot, over_provisioning);
-            double cost_benefit =
-                hot_cold(TRIB_VICTIM_COST_BENEFIT, hot, over_provisioning, &alpha, false);
+            double cost_benefit = hot_cold(TRIB_VICTIM_COST_BENEFIT, hot, over_provisioning, &alpha, false);
             double optimum = theory::separated_greedy(alpha, {hot, 1 - hot}, {1 - hot, hot}, 64);
             CHECK(cost_benefit == Approx(optimum).epsilon(SEPARATION_ERROR_MAX));
             double quota = hot_cold(TRIB_VICTIM_SPARE_QUOTA, hot, over_provisioning, &alpha, false);
@@ -136,8 +129,7 @@ TEST_CASE("greedy collection wastes the separation") {
     double alpha;
     double greedy = hot_cold(TRIB_VICTIM_GREEDY, 0.8, 0.28, &alpha, false);
     CHECK(greedy > 1.2 * theory::separated_greedy(alpha, {0.8, 0.2}, {0.2, 0.8}, 64));
-    CHECK(greedy ==
-          Approx(theory::greedy(alpha, 64)).epsilon(0.03)); // as if all traffic were uniform
+    CHECK(greedy == Approx(theory::greedy(alpha, 64)).epsilon(0.03)); // as if all traffic were uniform
 }
 
 TEST_CASE("hot and cold in one FIFO stream: WAF within 0.5 % of theory") {

@@ -20,15 +20,14 @@ struct Got {
     uint32_t thread;
 
     bool operator==(const Got &other) const {
-        return kind == other.kind && offset_bytes == other.offset_bytes &&
-               length_bytes == other.length_bytes && wall_ns == other.wall_ns &&
-               thread == other.thread;
+        return kind == other.kind && offset_bytes == other.offset_bytes && length_bytes == other.length_bytes &&
+               wall_ns == other.wall_ns && thread == other.thread;
     }
 };
 
 std::ostream &operator<<(std::ostream &out, const Got &got) {
-    return out << "{" << got.kind << " " << got.offset_bytes << "+" << got.length_bytes << " at "
-               << got.wall_ns << " by " << got.thread << "}";
+    return out << "{" << got.kind << " " << got.offset_bytes << "+" << got.length_bytes << " at " << got.wall_ns
+               << " by " << got.thread << "}";
 }
 
 constexpr int READ = TRIB_EVENT_READ, WRITE = TRIB_EVENT_WRITE, TRIM = TRIB_EVENT_DEATH;
@@ -71,8 +70,7 @@ Result drain(trib_import *import) {
         CHECK(event.who.signature == 0);
         CHECK(event.cause == (event.kind == TRIM ? TRIB_CAUSE_TRIM : TRIB_CAUSE_NONE));
         clock += event.kind == WRITE ? event.length_bytes : 0;
-        result.events.push_back(
-            {event.kind, event.offset_bytes, event.length_bytes, event.wall_ns, event.thread});
+        result.events.push_back({event.kind, event.offset_bytes, event.length_bytes, event.wall_ns, event.thread});
     }
     trib_import_count(import, &result.statistics);
     result.sentence = error.text;
@@ -111,13 +109,11 @@ Result read(FILE *in, const std::string &format, const std::string &options) {
     return result;
 }
 
-Result read_fixture(const std::string &name, const std::string &format,
-                    const std::string &options = "chunk=0") {
+Result read_fixture(const std::string &name, const std::string &format, const std::string &options = "chunk=0") {
     return read(open_fixture(name).get(), format, options);
 }
 
-Result read_text(const std::string &text, const std::string &format,
-                 const std::string &options = "chunk=0") {
+Result read_text(const std::string &text, const std::string &format, const std::string &options = "chunk=0") {
     return read(open_text(text).get(), format, options);
 }
 
@@ -171,27 +167,24 @@ TEST_CASE("blkparse: one action counts, flushes and messages do not, the summary
 }
 
 TEST_CASE("MQSim: sectors, 0 writes, 1 reads, nanoseconds unless told otherwise") {
-    CHECK(read_fixture("mqsim.txt", "mqsim").events ==
-          std::vector<Got>{{WRITE, 268435456, 8192, 1, 0},
-                           {READ, 268443648, 8192, 13001, 0},
-                           {WRITE, 268451840, 4096, 20001, 0}});
+    CHECK(read_fixture("mqsim.txt", "mqsim").events == std::vector<Got>{{WRITE, 268435456, 8192, 1, 0},
+                                                                        {READ, 268443648, 8192, 13001, 0},
+                                                                        {WRITE, 268451840, 4096, 20001, 0}});
     CHECK(read_fixture("mqsim.txt", "mqsim", "chunk=0,time_unit=us").events[1].wall_ns == 13000001);
 }
 
 TEST_CASE("DiskSim: milliseconds, sectors, hexadecimal flags with bit 0 for reads") {
     // Sector 576560 is byte 295198720, 6 sectors are 3072 bytes inside one block. Sector 17 is byte
     // 8704: 24 sectors to byte 20992 touch blocks 2 to 5. Flags 10 are hexadecimal: a write.
-    CHECK(read_fixture("disksim.txt", "disksim").events ==
-          std::vector<Got>{{READ, 0, 4096, 1, 0},
-                           {WRITE, 295198720, 4096, 4638151, 0},
-                           {WRITE, 8192, 16384, 11123645, 0}});
+    CHECK(read_fixture("disksim.txt", "disksim").events == std::vector<Got>{{READ, 0, 4096, 1, 0},
+                                                                            {WRITE, 295198720, 4096, 4638151, 0},
+                                                                            {WRITE, 8192, 16384, 11123645, 0}});
 }
 
 TEST_CASE("vscsi, both versions: bytes, sectors, microseconds, SCSI operation codes") {
     // Sector 2048 is 1 MiB; 512 bytes at sector 2057 lie in the block behind it.
-    const std::vector<Got> expected = {{WRITE, MIB, 4096, 1, 0},
-                                       {READ, 2 * MIB, 8192, 1000001, 0},
-                                       {WRITE, MIB + 4096, 4096, 2500001, 0}};
+    const std::vector<Got> expected = {
+        {WRITE, MIB, 4096, 1, 0}, {READ, 2 * MIB, 8192, 1000001, 0}, {WRITE, MIB + 4096, 4096, 2500001, 0}};
     CHECK(read_fixture("vscsi1.bin", "vscsi").events == expected);
     CHECK(read_fixture("vscsi2.bin", "vscsi").events == expected);
     CHECK(read_fixture("msr.csv", "vscsi").sentence.find("no known version") != std::string::npos);
@@ -199,19 +192,17 @@ TEST_CASE("vscsi, both versions: bytes, sectors, microseconds, SCSI operation co
 
 TEST_CASE("Alibaba: bytes and microseconds; Tencent: sectors and seconds") {
     const Result alibaba = read_fixture("alibaba.csv", "alibaba", "chunk=0,volume=0");
-    CHECK(alibaba.events == std::vector<Got>{{READ, 126703644672, 4096, 1, 0},
-                                             {WRITE, 126703648768, 8192, 1000001, 0}});
+    CHECK(alibaba.events ==
+          std::vector<Got>{{READ, 126703644672, 4096, 1, 0}, {WRITE, 126703648768, 8192, 1000001, 0}});
     // Sector 42932 is byte 21981184, in the middle of block 5366: 4 KiB from there touch two.
     const Result tencent = read_fixture("tencent.csv", "tencent", "chunk=0,volume=1283");
-    CHECK(tencent.events ==
-          std::vector<Got>{{WRITE, 5366 * 4096, 8192, 1, 0}, {READ, 5367 * 4096, 12288, 1, 0}});
+    CHECK(tencent.events == std::vector<Got>{{WRITE, 5366 * 4096, 8192, 1, 0}, {READ, 5367 * 4096, 12288, 1, 0}});
 }
 
 TEST_CASE("FIU: nanoseconds, sectors, process numbers") {
     const Result result = read_fixture("fiu.txt", "fiu", "chunk=0,volume=6.0");
-    CHECK(result.events ==
-          std::vector<Got>{{WRITE, 904265560ull * 512, 4096, 1, 4892},
-                           {READ, 904265560ull * 512, 4096, 119900 + 100 + 1, 2522}});
+    CHECK(result.events == std::vector<Got>{{WRITE, 904265560ull * 512, 4096, 1, 4892},
+                                            {READ, 904265560ull * 512, 4096, 119900 + 100 + 1, 2522}});
 }
 
 TEST_CASE("CSV: columns by number, a heading is skipped") {
@@ -247,8 +238,8 @@ TEST_CASE("malformed lines: counted, named, and too many of them an error") {
 }
 
 TEST_CASE("numbers that no drive has are malformed") {
-    for (const char *line : {"1 0 99999999999999999999 8 0", "1 0 8 99999999999 0", "1 0 -8 8 0",
-                             "1 0 8 8 2", "1 0 8 8", "1 0 8 8 0 0", "1e3 0 8 8 0"}) {
+    for (const char *line : {"1 0 99999999999999999999 8 0", "1 0 8 99999999999 0", "1 0 -8 8 0", "1 0 8 8 2",
+                             "1 0 8 8", "1 0 8 8 0 0", "1e3 0 8 8 0"}) {
         INFO(line);
         CHECK(read_text(std::string(line) + "\n", "mqsim").rc == -EBADMSG);
     }
@@ -256,16 +247,15 @@ TEST_CASE("numbers that no drive has are malformed") {
 }
 
 TEST_CASE("a format is recognised by its first lines") {
-    for (const auto &[name, format] :
-         std::vector<std::pair<std::string, std::string>>{{"msr.csv", "msr"},
-                                                          {"blkparse.txt", "blkparse"},
-                                                          {"mqsim.txt", "mqsim"},
-                                                          {"disksim.txt", "disksim"},
-                                                          {"vscsi1.bin", "vscsi"},
-                                                          {"vscsi2.bin", "vscsi"},
-                                                          {"alibaba.csv", "alibaba"},
-                                                          {"tencent.csv", "tencent"},
-                                                          {"fiu.txt", "fiu"}}) {
+    for (const auto &[name, format] : std::vector<std::pair<std::string, std::string>>{{"msr.csv", "msr"},
+                                                                                       {"blkparse.txt", "blkparse"},
+                                                                                       {"mqsim.txt", "mqsim"},
+                                                                                       {"disksim.txt", "disksim"},
+                                                                                       {"vscsi1.bin", "vscsi"},
+                                                                                       {"vscsi2.bin", "vscsi"},
+                                                                                       {"alibaba.csv", "alibaba"},
+                                                                                       {"tencent.csv", "tencent"},
+                                                                                       {"fiu.txt", "fiu"}}) {
         char head[4096];
         Stream stream = open_fixture(name);
         size_t got = fread(head, 1, sizeof head, stream.get());
@@ -284,7 +274,6 @@ TEST_CASE("options of readers are checked") {
     CHECK(read_text("", "msr", "nonsense=1").sentence.find("valid here") != std::string::npos);
     trib_error error = {};
     CHECK(trib_import_find("spc", &error) == nullptr);
-    CHECK(
-        std::string(error.text).find("msr blkparse mqsim disksim vscsi csv fiu alibaba tencent") !=
-        std::string::npos);
+    CHECK(std::string(error.text).find("msr blkparse mqsim disksim vscsi csv fiu alibaba tencent") !=
+          std::string::npos);
 }

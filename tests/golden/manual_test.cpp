@@ -36,8 +36,7 @@ const Cell CELLS[] = {
 
 TEST_CASE("manual: kinds and levels go where the table says") {
     State state;
-    Policy level("manual", state, 8), hs8("manual", state, 8, "map=hs8"),
-        three("manual", state, 8, "map=3way");
+    Policy level("manual", state, 8), hs8("manual", state, 8, "map=hs8"), three("manual", state, 8, "map=3way");
     for (const Cell &cell : CELLS) {
         CAPTURE(int(cell.kind), int(cell.level));
         const trib_context who = context(1, cell.kind, TRIB_HINT_LONG, cell.level);
@@ -92,14 +91,12 @@ TEST_CASE("manual: other engines' tables") {
         Policy manual("manual", state, 16, std::string("map=") + table.map);
         for (const KindCell &cell : KIND_CELLS) {
             CAPTURE(table.map, int(cell.kind), int(cell.level));
-            REQUIRE(manual.place(context(1, cell.kind, TRIB_HINT_LONG, cell.level)) ==
-                    cell.*table.want);
+            REQUIRE(manual.place(context(1, cell.kind, TRIB_HINT_LONG, cell.level)) == cell.*table.want);
         }
     }
 }
 
-TEST_CASE(
-    "manual: mixed workloads share what the drive lacks: on eight streams S9 and S10 are S1, S2") {
+TEST_CASE("manual: mixed workloads share what the drive lacks: on eight streams S9 and S10 are S1, S2") {
     State state;
     Policy mixed("manual", state, 8, "map=mixed1");
     REQUIRE(mixed.place(context(1, TRIB_FILE_BUILD_NOTE)) == 8);
@@ -137,8 +134,7 @@ TEST_CASE("manual: map=f2fs is vStream-FTL's Table II") {
         write.vstream = named;
         return f2fs.place_block(0, 0, 1, write);
     };
-    const uint16_t hot_data = 0, warm_data = 1, cold_data = 2, hot_node = 3, warm_node = 4,
-                   cold_node = 5, metadata = 6;
+    const uint16_t hot_data = 0, warm_data = 1, cold_data = 2, hot_node = 3, warm_node = 4, cold_node = 5, metadata = 6;
     CHECK(stream(hot_node) == 1);
     CHECK(stream(hot_data) == 1);
     CHECK(stream(warm_node) == 2);

@@ -93,9 +93,8 @@ TEST_CASE("linear distance spends clusters on the long-lived, log distance does 
 TEST_CASE("clustering methods are told apart") {
     // Lifetimes 1 3 6 10 15 21 (gaps 2 3 4 5 6), m = 2; worked out in cluster_methods_test for the
     // values less one.
-    const std::map<std::string, Streams> want = {{"exact", {1, 1, 1, 1, 2, 2}},
-                                                 {"lloyd", {1, 1, 1, 2, 2, 2}},
-                                                 {"agglomerative", {1, 1, 1, 2, 2, 2}}};
+    const std::map<std::string, Streams> want = {
+        {"exact", {1, 1, 1, 1, 2, 2}}, {"lloyd", {1, 1, 1, 2, 2, 2}}, {"agglomerative", {1, 1, 1, 2, 2, 2}}};
     for (const auto &[method, expected] : want) {
         CAPTURE(method);
         State state;
@@ -148,16 +147,14 @@ TEST_CASE("a shrinking lifetime counts as a change too") {
 TEST_CASE("relabel=overlap moves as few signatures as it can") {
     const bool overlap = GENERATE(false, true);
     State state;
-    Policy pcstream("pcstream", state, 3,
-                    std::string("average=1") + (overlap ? ",relabel=overlap" : ""));
+    Policy pcstream("pcstream", state, 3, std::string("average=1") + (overlap ? ",relabel=overlap" : ""));
     learn(pcstream, {1, 2, 100, 110, 1000, 1010});
     pcstream.tick(MIB);
     REQUIRE(streams(pcstream, 6) == Streams{1, 1, 2, 2, 3, 3});
     learn(pcstream, {5000, 5010}); // the shortest become the longest
     pcstream.tick(2 * MIB);
     REQUIRE(pcstream.reclusterings() == (overlap ? 1 : 2)); // those that moved one
-    REQUIRE(streams(pcstream, 6) ==
-            (overlap ? Streams{1, 1, 2, 2, 3, 3} : Streams{3, 3, 1, 1, 2, 2}));
+    REQUIRE(streams(pcstream, 6) == (overlap ? Streams{1, 1, 2, 2, 3, 3} : Streams{3, 3, 1, 1, 2, 2}));
 }
 
 TEST_CASE("data that do not die: their age raises a lifetime, or counts for nothing") {
@@ -232,16 +229,14 @@ TEST_CASE("a signature that the table forgot is unknown again") {
     REQUIRE(pcstream.reclusterings() == 1);
 }
 
-TEST_CASE(
-    "the whole flow: a log that is overwritten, tables that are deleted, a catalogue that stays") {
+TEST_CASE("the whole flow: a log that is overwritten, tables that are deleted, a catalogue that stays") {
     // Each round writes 1 MiB of log (overwritten by the next round), and 1 MiB of a new table,
     // deleted four rounds later. Clock per round 2 MiB: the log lives 2 MiB, a table from its write
     // to its death 4 x 2 MiB + 1 MiB of the next log.
     trib_pipeline *pipeline = nullptr;
     trib_error error{};
-    REQUIRE(trib_pipeline_open(&pipeline,
-                               "policy=pcstream,drive=none,streams=8,attributes=16,runs=1024",
-                               false, &error) == 0);
+    REQUIRE(trib_pipeline_open(&pipeline, "policy=pcstream,drive=none,streams=8,attributes=16,runs=1024", false,
+                               &error) == 0);
     auto event = [](trib_event_kind kind, uint64_t file, uint64_t signature) {
         trib_event e{};
         e.kind = uint8_t(kind);
@@ -264,8 +259,7 @@ TEST_CASE(
     trib_pipeline_visit_attributes(
         pipeline,
         [](void *arg, const trib_attribute_report *row) {
-            (*static_cast<std::map<uint64_t, trib_attribute_report> *>(arg))[row->who.signature] =
-                *row;
+            (*static_cast<std::map<uint64_t, trib_attribute_report> *>(arg))[row->who.signature] = *row;
         },
         &rows);
     REQUIRE(rows.size() == 3);

@@ -24,8 +24,8 @@ TEST_CASE("rocksdb-hints: a level-style compaction run lands where RocksDB says"
     // calculate_sst_write_lifetime_hint).
     State state;
     Policy hints("rocksdb-hints", state, 8);
-    const uint8_t hint_of_level[] = {TRIB_HINT_MEDIUM, TRIB_HINT_MEDIUM, TRIB_HINT_LONG,
-                                     TRIB_HINT_EXTREME, TRIB_HINT_EXTREME};
+    const uint8_t hint_of_level[] = {TRIB_HINT_MEDIUM, TRIB_HINT_MEDIUM, TRIB_HINT_LONG, TRIB_HINT_EXTREME,
+                                     TRIB_HINT_EXTREME};
     const uint16_t want[] = {2, 2, 3, 4, 4};
     for (int8_t level = 0; level < 5; level++)
         REQUIRE(hints.place(context(1, TRIB_FILE_SST, hint_of_level[level], level)) == want[level]);

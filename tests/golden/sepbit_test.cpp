@@ -8,8 +8,7 @@ using namespace trib_test;
 
 namespace {
 
-void collected(const Policy &policy, uint64_t opened_age, uint16_t stream = 1,
-               bool internal = false) {
+void collected(const Policy &policy, uint64_t opened_age, uint16_t stream = 1, bool internal = false) {
     trib_reclaim unit{};
     unit.stream = stream;
     unit.internal = internal;
@@ -17,8 +16,7 @@ void collected(const Policy &policy, uint64_t opened_age, uint16_t stream = 1,
     policy.policy->blocks.reclaimed(policy.self, &unit);
 }
 
-uint16_t moved(const Policy &policy, uint64_t lba, uint64_t block_clock, uint16_t victim_class,
-               bool internal = false) {
+uint16_t moved(const Policy &policy, uint64_t lba, uint64_t block_clock, uint16_t victim_class, bool internal = false) {
     trib_relocation page{};
     page.lba = lba;
     page.block_clock = block_clock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of an event file, item by item, put together by hand from docs/formats/trace.md; only the checksums were copied from
-// a writer. A change of any of them breaks the files that people keep.
+// The bytes of an event file, item by item, put together by hand from docs/formats/trace.md; only the checksums were
+// copied from a writer. A change of any of them breaks the files that people keep.
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -20,32 +20,38 @@ namespace {
 
 const char *const kFileHeader = "89 54524942 0d0a1a 0100 0000 0000000000000000 0000 0000 8e3db8513b128a15";
 
-const char *const kItems =
-    "80 10" U64("07") U64("00")                                            // segment: recording 7, file 0
-    "30 02 6869"                                                           // note "hi"
-    "10 0a" U64("09") "2f61"                                               // name: file 9 is "/a"
-    "18 0e 03 8877665544332211 02 aabb 2f62"                               // module 3, build-id aabb, "/b"
-    "20 15 cdab000000000000 01" U64("05") "ac02 8001"                      // signature 0xabcd: build 5, module 300, offset 128
-    "28 03 03 8020"                                                        // gap: 3 events, 4096 bytes
-    "f9 57 00 00" U64("09") "04 8040 05"                                     // write: new file in slot 0, at block 2, 4096 bytes, 5 ns
-    "00 00" U64("42") "0100 0200 03 04 05 ff 02 04 c0843d"                 // ... context in slot 0, thread 2, stream 3, clock 500,000
-    "41 07"                                                                // write: the next block, 7 ns later
-    "b2 4e 04 8040 02 04 02"                                               // death: block 2, 1 block, thread, stream, a trim
-    "84 08 10"                                                             // sync of the whole file: fsync
-    "f5 20 c801 64 02"                                                     // read: at 100, 50 bytes, 2 ns earlier
-    "ad 04 00 01" U64("0b") "02 00"                                        // read: new file in slot 1, 1 byte, undecided
-    "09 01";                                                               // write: file of slot 0 again, its next block
+const char *const kItems = "80 10" U64("07") U64("00") // segment: recording 7, file 0
+    "30 02 6869"                                       // note "hi"
+    "10 0a" U64(
+        "09") "2f61"                                   // name: file 9 is "/a"
+              "18 0e 03 8877665544332211 02 aabb 2f62" // module 3, build-id aabb, "/b"
+              "20 15 cdab000000000000 01" U64(
+                  "05") "ac02 8001"     // signature 0xabcd: build 5, module 300, offset 128
+                        "28 03 03 8020" // gap: 3 events, 4096 bytes
+                        "f9 57 00 00" U64(
+                            "09") "04 8040 05" // write: new file in slot 0, at block 2, 4096 bytes, 5 ns
+                                  "00 00" U64(
+                                      "42") "0100 0200 03 04 05 ff 02 04 c0843d" // ... context in slot 0, thread 2,
+                                                                                 // stream 3, clock 500,000
+                                            "41 07"                              // write: the next block, 7 ns later
+                                            "b2 4e 04 8040 02 04 02" // death: block 2, 1 block, thread, stream, a trim
+                                            "84 08 10"               // sync of the whole file: fsync
+                                            "f5 20 c801 64 02"       // read: at 100, 50 bytes, 2 ns earlier
+                                            "ad 04 00 01" U64(
+                                                "0b") "02 00"  // read: new file in slot 1, 1 byte, undecided
+                                                      "09 01"; // write: file of slot 0 again, its next block
 
 // Each block: magic, bytes, sequence, items, type, flags, 0, checksum of the payload, checksum of what stands before.
 const char *const kItemsHeader = "54424c4b 98000000" U64("00") "0d000000 01 01 0000 3794bb9aec07f318 990d2b8834ea7104";
-const char *const kEnd = "54424c4b 20000000" U64("0d") "00000000 02 00 0000 dc3a72fba69f1135 856b8fef439ca24e"
-                         U64("0d") U64("07") "0030000000000000" U64("01");
+const char *const kEnd = "54424c4b 20000000" U64("0d") "00000000 02 00 0000 dc3a72fba69f1135 856b8fef439ca24e" U64("0d")
+    U64("07") "0030000000000000" U64("01");
 
 // A recording that stops at its first block, with the note that did not fit taken back.
-const char *const kStop = "54424c4b 1f000000" U64("00") "01000000 01 00 0000 ac6475a28fcee636 bed2d3c34970bcd4"
-                          "88 1d 03 63616e6e6f742077726974653a2046696c6520746f6f206c61726765"
-                          "54424c4b 20000000" U64("01") "00000000 02 00 0000 d7dc13571b74f05e b46403d02df8c8c7"
-                          U64("01") U64("00") U64("00") U64("01");
+const char *const kStop = "54424c4b 1f000000" U64(
+    "00") "01000000 01 00 0000 ac6475a28fcee636 bed2d3c34970bcd4"
+          "88 1d 03 63616e6e6f742077726974653a2046696c6520746f6f206c61726765"
+          "54424c4b 20000000" U64("01") "00000000 02 00 0000 d7dc13571b74f05e b46403d02df8c8c7" U64("01") U64("00")
+              U64("00") U64("01");
 
 std::string hex_of(const std::string &bytes) {
     std::string text;
@@ -75,7 +81,8 @@ std::vector<trib_event> golden_events() {
     event.who = {0x42, 1, 2, 3, 4, 5, -1};
     event.thread = 2;
     event.stream = 3;
-    auto add = [&](uint8_t kind, uint64_t file, uint64_t offset, uint64_t length, uint64_t clock, uint64_t wall, uint8_t cause) {
+    auto add = [&](uint8_t kind, uint64_t file, uint64_t offset, uint64_t length, uint64_t clock, uint64_t wall,
+                   uint8_t cause) {
         event.kind = kind;
         event.file = file;
         event.offset_bytes = offset;

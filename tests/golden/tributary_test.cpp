@@ -63,8 +63,8 @@ TEST_CASE("tributary: what outlives the mean counts with its age, what is younge
     const uint32_t node = c.write(7, 0, 0);
     c.write(7, 1, 0);
     trib_contexts_kill(c.contexts, 0, 10);
-    REQUIRE(c.lifetime(node, 10) == 10);  // the survivor is as old as the mean
-    REQUIRE(c.lifetime(node, 90) == 50);  // (10 + 90) / 2
+    REQUIRE(c.lifetime(node, 10) == 10); // the survivor is as old as the mean
+    REQUIRE(c.lifetime(node, 90) == 50); // (10 + 90) / 2
     REQUIRE(c.lifetime(node, 990) == 500);
 }
 
@@ -316,7 +316,7 @@ TEST_CASE("oracle: streams are windows of death time, modulo all but the last") 
     const struct {
         uint64_t now, death;
         uint16_t stream;
-    } rows[] = {{0, 10, 1}, {0, 25, 2}, {0, 174, 7}, {0, 175, 8}, {0, TRIB_NEVER, 8},
+    } rows[] = {{0, 10, 1},    {0, 25, 2},    {0, 174, 7},   {0, 175, 8},  {0, TRIB_NEVER, 8},
                 {100, 120, 5}, {100, 175, 1}, {100, 274, 4}, {100, 275, 8}};
     for (const auto &row : rows) {
         CAPTURE(row.now, row.death);
@@ -332,8 +332,8 @@ TEST_CASE("oracle by lifetime: octaves of what is left, from four capacities dow
     const struct {
         uint64_t now, death;
         uint16_t stream;
-    } rows[] = {{0, TRIB_NEVER, 8}, {0, 1024, 8}, {0, 1023, 7}, {0, 512, 7}, {0, 511, 6},
-                {100, 355, 5}, {100, 116, 2}, {100, 115, 1}, {100, 100, 1}, {100, 99, 8}};
+    } rows[] = {{0, TRIB_NEVER, 8}, {0, 1024, 8},  {0, 1023, 7},  {0, 512, 7},   {0, 511, 6},
+                {100, 355, 5},      {100, 116, 2}, {100, 115, 1}, {100, 100, 1}, {100, 99, 8}};
     for (const auto &row : rows) {
         CAPTURE(row.now, row.death);
         write.death_block = row.death;
@@ -344,7 +344,7 @@ TEST_CASE("oracle by lifetime: octaves of what is left, from four capacities dow
 TEST_CASE("oracle with a blur: normal in the octaves of what is left, and the same whenever it is asked") {
     State state;
     Policy p("oracle", state, 8, "by=lifetime,blur=1", 1024 * MiB); // 262,144 blocks
-    const uint64_t death = 262144 * 3 / 4;                             // stream 5 holds half a capacity to one
+    const uint64_t death = 262144 * 3 / 4;                          // stream 5 holds half a capacity to one
     trib_placement write{};
     write.death_block = death;
     unsigned counts[9] = {};

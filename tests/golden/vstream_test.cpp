@@ -235,7 +235,7 @@ TEST_CASE("a physical stream that was empty for one period only stays where it w
     vstream.tick(13 * MIB);
     REQUIRE(host.where(3) == Streams{1, 1, 1}); // both means are 50: the lower number
     host.live(2, 270, 200);                     // mean of 50 and 200: 125
-    vstream.tick(26 * MIB);                     // S1's mean is 75; S2, empty once, is still at 50 and not at the farthest, 125
+    vstream.tick(26 * MIB); // S1's mean is 75; S2, empty once, is still at 50 and not at the farthest, 125
     REQUIRE(host.where(3) == Streams{2, 2, 1});
 }
 

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr double kAllowance_ms = 30;
-constexpr int kPairs = 8; // of runs, before the time counts as too long
+constexpr int kPairs = 8;       // of runs, before the time counts as too long
 constexpr double kLinger_s = 3; // for a daemon whose last host has ended
 
 double seconds_since(Clock::time_point start) {

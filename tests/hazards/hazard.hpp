@@ -22,8 +22,8 @@ enum class Way { Plain, Preloaded, Recorded };
 
 struct Command {
     std::vector<std::string> arguments;
-    double limit_s = 40;                                  // then the process group is killed: a hang
-    bool timed = true;                                    // twice the time, and a bit
+    double limit_s = 40;                                         // then the process group is killed: a hang
+    bool timed = true;                                           // twice the time, and a bit
     std::function<void(const std::string &folder)> prepare = {}; // the folder that the program starts in
     std::vector<std::string> environment = {};                   // more variables
 };

@@ -18,18 +18,17 @@ struct Call {
     const char *name;
     bool is_point;
 };
-constexpr Call kWrites[] = {{"write", true},     {"pwrite", true},          {"writev", true},
-                            {"pwritev", true},   {"pwritev2", true},        {"fsync", true},
-                            {"fdatasync", true}, {"sync_file_range", true}, {"fallocate", true},
-                            {"sendmsg", true},   {"splice", true},          {"copy_file_range", true},
-                            {"sendfile", false}, {"raw_write", false},      {"raw_fsync", false}};
-constexpr Call kNames[] = {{"open", true},       {"openat", true},   {"creat", true},     {"unlink", false},
-                           {"unlinkat", false},  {"remove", false},  {"rename", false},   {"renameat", false},
+constexpr Call kWrites[] = {{"write", true},     {"pwrite", true},     {"writev", true},    {"pwritev", true},
+                            {"pwritev2", true},  {"fsync", true},      {"fdatasync", true}, {"sync_file_range", true},
+                            {"fallocate", true}, {"sendmsg", true},    {"splice", true},    {"copy_file_range", true},
+                            {"sendfile", false}, {"raw_write", false}, {"raw_fsync", false}};
+constexpr Call kNames[] = {{"open", true},       {"openat", true},    {"creat", true},     {"unlink", false},
+                           {"unlinkat", false},  {"remove", false},   {"rename", false},   {"renameat", false},
                            {"renameat2", false}, {"truncate", false}, {"ftruncate", false}};
-constexpr Call kDescriptors[] = {{"close_open", true}, {"close_bad", true},  {"close_range", false},
-                                 {"dup", false},       {"dup2", false},      {"dup3", false},
-                                 {"fcntl", false},     {"fcntl_dup", false}, {"fcntl_lock", false},
-                                 {"fcntl_lock_wait", true}, {"lseek", false}};
+constexpr Call kDescriptors[] = {
+    {"close_open", true},  {"close_bad", true},       {"close_range", false}, {"dup", false},
+    {"dup2", false},       {"dup3", false},           {"fcntl", false},       {"fcntl_dup", false},
+    {"fcntl_lock", false}, {"fcntl_lock_wait", true}, {"lseek", false}};
 constexpr Call kMaps[] = {{"mmap", false}, {"munmap", false}, {"msync", true}};
 constexpr Call kOthers[] = {{"posix_spawn", false}, {"execve", false}, {"none", false}};
 // In libc's own hands: whether a point is met depends on its buffers.

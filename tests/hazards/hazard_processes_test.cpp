@@ -14,8 +14,7 @@ Command processes(const std::string &name) {
 }
 
 // Files that the command leaves behind in pieces of 10 bytes: each piece is in the record once.
-void check_recorded(Way way, const Command &command, const std::vector<std::string> &names,
-                    uint64_t pieces = kPieces) {
+void check_recorded(Way way, const Command &command, const std::vector<std::string> &names, uint64_t pieces = kPieces) {
     Folder folder;
     const std::string trace = folder / "trace";
     const Result result = run_once(way, command, trace);

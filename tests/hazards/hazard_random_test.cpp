@@ -53,7 +53,8 @@ void show_smallest(Way way, long seed) {
         if (found.empty())
             continue;
         FAIL_CHECK("seed " << seed << ", the first " << length << " calls (hazard_random run " << seed << " " << length
-                           << "):\n" << found.begin()->second);
+                           << "):\n"
+                           << found.begin()->second);
         return;
     }
     FAIL_CHECK("seed " << seed << " differs in one run of several");

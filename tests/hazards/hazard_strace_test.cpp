@@ -15,23 +15,24 @@ using Counts = std::map<std::string, int>;
 // ---- what is allowed ----
 
 // Once for each process that writes: socket, connection, what comes through it, the mappings, and the end of both.
-const Counts kJoining = {{"socket", 1},  {"connect", 1},  {"sendmsg", 1}, {"sendto", 1}, {"recvmsg", 1}, {"ppoll", 2},
-                         {"mmap", 3},    {"munmap", 3},   {"close", 3},   {"fcntl", 2},  {"fstat", 2},   {"prctl", 1},
-                         {"getpid", 1},  {"gettid", 1},   {"geteuid", 1}, {"rt_sigprocmask", 2}};
+const Counts kJoining = {{"socket", 1},  {"connect", 1}, {"sendmsg", 1}, {"sendto", 1},
+                         {"recvmsg", 1}, {"ppoll", 2},   {"mmap", 3},    {"munmap", 3},
+                         {"close", 3},   {"fcntl", 2},   {"fstat", 2},   {"prctl", 1},
+                         {"getpid", 1},  {"gettid", 1},  {"geteuid", 1}, {"rt_sigprocmask", 2}};
 
 // Once for the first process that has options of its own, TRIBUTARY=...: the private daemon's start.
-const Counts kStarting = {{"clone", 1}, {"clone3", 1}, {"vfork", 1},     {"wait4", 1},  {"pipe2", 1}, {"read", 1},
-                          {"close", 2}, {"ppoll", 1},  {"nanosleep", 1}, {"socket", 1}, {"connect", 1},
-                          {"rt_sigprocmask", 2}};
+const Counts kStarting = {{"clone", 1},     {"clone3", 1}, {"vfork", 1},   {"wait4", 1},
+                          {"pipe2", 1},     {"read", 1},   {"close", 2},   {"ppoll", 1},
+                          {"nanosleep", 1}, {"socket", 1}, {"connect", 1}, {"rt_sigprocmask", 2}};
 
 // Questions about the program's own files.
 Counts questions(int written_descriptors, int devices, int unknown_offsets, int by_name, int syncs) {
     return {{"fstat", written_descriptors}, // one per newly written descriptor
             {"statfs", devices},            // one per device
             {"fstatfs", devices},
-            {"lseek", unknown_offsets},     // SEEK_CUR after a write whose offset is unknown
-            {"newfstatat", by_name},        // before unlink, rename, truncate
-            {"cachestat", syncs}};          // at the program's own sync
+            {"lseek", unknown_offsets}, // SEEK_CUR after a write whose offset is unknown
+            {"newfstatat", by_name},    // before unlink, rename, truncate
+            {"cachestat", syncs}};      // at the program's own sync
 }
 
 const Counts kNothing;

@@ -86,9 +86,10 @@ TEST_CASE("in a session, whose recorder preloads the other library, no write is 
     for (const std::string together : {"$LD_PRELOAD:$HOOK", "$HOOK:$LD_PRELOAD"}) {
         Folder folder;
         const std::string trace = folder / "trace";
-        Outcome outcome = run({TRIB_TOOL, "record", "--trace", trace, "--preload", TRIB_PRELOAD_LIBRARY, "--", "/bin/sh", "-c",
-                               "LD_PRELOAD=" + together + " exec \"$0\" \"$1\"", TRIB_BUFFER_ENGINE, folder / "pages.db"},
-                              {{"HOOK", TRIB_MYSQL_LIBRARY}});
+        Outcome outcome =
+            run({TRIB_TOOL, "record", "--trace", trace, "--preload", TRIB_PRELOAD_LIBRARY, "--", "/bin/sh", "-c",
+                 "LD_PRELOAD=" + together + " exec \"$0\" \"$1\"", TRIB_BUFFER_ENGINE, folder / "pages.db"},
+                {{"HOOK", TRIB_MYSQL_LIBRARY}});
         INFO(together << ": " << outcome.err);
         REQUIRE(outcome.code == 0);
         auto writes = page_writes(trace);

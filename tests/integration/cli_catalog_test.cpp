@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include <tributary/drive.h>
 #include "pipeline_options.h"
+#include <tributary/drive.h>
 #include <tributary/policy.h>
 
 using namespace trib_test;
@@ -14,7 +14,8 @@ using namespace trib_test;
 namespace {
 
 const std::vector<std::vector<std::string>> COMMANDS = {
-    {"record"},   {"run"},     {"daemon"},   {"status"},     {"replay"},   {"compare"}, {"reproduce"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
+    {"record"},   {"run"},       {"daemon"},  {"status"},        {"replay"},
+    {"compare"},  {"reproduce"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
     {"policies"}, {"workloads"}, {"options"}, {"version"}};
 
 std::string source_file(const std::string &name) {
@@ -64,8 +65,7 @@ TEST_CASE("policies and drives are the registries") {
 }
 
 TEST_CASE("drive describe opens the drive it describes") {
-    const Outcome outcome =
-        trib({"drive", "describe", "emulated", "preset=hotstorage18", "--json"});
+    const Outcome outcome = trib({"drive", "describe", "emulated", "preset=hotstorage18", "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const Json json = outcome.json();
@@ -117,8 +117,7 @@ TEST_CASE("docs/options.md holds the tables that the tool prints, all keys and n
 }
 
 TEST_CASE("man page and completions know every command and flag") {
-    const std::string man = source_file("docs/man/trib.1.scd"),
-                      bash = source_file("cli/completion/trib.bash"),
+    const std::string man = source_file("docs/man/trib.1.scd"), bash = source_file("cli/completion/trib.bash"),
                       zsh = source_file("cli/completion/trib.zsh");
     const std::string help = trib({"--help"}).out;
     for (const auto &command : COMMANDS) {

@@ -12,8 +12,7 @@ namespace {
 
 constexpr uint64_t MIB = 1 << 20;
 
-std::vector<std::string> compare_arguments(const std::string &trace,
-                                           std::vector<std::string> more = {}) {
+std::vector<std::string> compare_arguments(const std::string &trace, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"compare", "--trace", trace};
     if (std::find(more.begin(), more.end(), "--superblock") == more.end())
         arguments.insert(arguments.end(), {"--superblock", "256K"});
@@ -33,8 +32,7 @@ void check_keys(const Json &object, std::initializer_list<const char *> keys) {
 TEST_CASE("the default comparison: table and JSON of one run") {
     Folder folder;
     write_trace(folder.file("t"), 600 * MIB);
-    const Outcome outcome =
-        trib(compare_arguments(folder.file("t"), {"--json=" + folder.file("json")}));
+    const Outcome outcome = trib(compare_arguments(folder.file("t"), {"--json=" + folder.file("json")}));
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK(outcome.err.empty());
@@ -52,9 +50,9 @@ TEST_CASE("the default comparison: table and JSON of one run") {
     }
     SECTION("the regime is the one asked for") {
         const Json &drive = json["drive"];
-        check_keys(drive, {"name", "capacity_bytes", "physical_bytes", "over_provisioning_percent",
-                           "reclaim_unit_bytes", "reclaim_units", "streams", "live_peak_percent",
-                           "cold_percent", "capacities_written", "victim"});
+        check_keys(drive,
+                   {"name", "capacity_bytes", "physical_bytes", "over_provisioning_percent", "reclaim_unit_bytes",
+                    "reclaim_units", "streams", "live_peak_percent", "cold_percent", "capacities_written", "victim"});
         CHECK(drive["live_peak_percent"].get<double>() == Approx(90).margin(2));
         CHECK(drive["cold_percent"].get<double>() == Approx(30).margin(1));
         CHECK(drive["over_provisioning_percent"].get<double>() == Approx(7).margin(0.5));
@@ -65,8 +63,7 @@ TEST_CASE("the default comparison: table and JSON of one run") {
         CHECK(has(outcome.out, "% of capacity"));
     }
     SECTION("each row has what the report needs") {
-        check_keys(json["trace"],
-                   {"file", "events", "host_bytes", "peak_live_bytes", "files", "dropped_events"});
+        check_keys(json["trace"], {"file", "events", "host_bytes", "peak_live_bytes", "files", "dropped_events"});
         for (const Json &row : json["rows"]) {
             check_keys(row, {"label",
                              "policy",
@@ -92,10 +89,9 @@ TEST_CASE("the default comparison: table and JSON of one run") {
             CHECK(row["iops_sim"].get<double>() > 0);
             CHECK(row["host_pages"] == json["rows"][0]["host_pages"]); // the same work
             check_keys(row["series"][0], {"host_bytes", "waf", "waf_window", "stream_bytes"});
-            check_keys(row["signatures"][0], {"key", "signature", "who", "frames", "written_bytes",
-                                              "died_bytes", "live_bytes", "lifetime", "stream"});
-            check_keys(row["signatures"][0]["lifetime"],
-                       {"p10", "p25", "p50", "p75", "p90", "mean"});
+            check_keys(row["signatures"][0], {"key", "signature", "who", "frames", "written_bytes", "died_bytes",
+                                              "live_bytes", "lifetime", "stream"});
+            check_keys(row["signatures"][0]["lifetime"], {"p10", "p25", "p50", "p75", "p90", "mean"});
         }
     }
     SECTION("relative figures refer to none of the same gc") {
@@ -104,8 +100,7 @@ TEST_CASE("the default comparison: table and JSON of one run") {
             CHECK(json["rows"][group]["excess_ratio"].get<double>() == Approx(1));
             for (size_t i = group; i < group + 6; i++) {
                 const double steady = json["rows"][i]["waf_steady"];
-                CHECK(json["rows"][i]["excess_ratio"].get<double>() ==
-                      Approx((steady - 1) / (none - 1)));
+                CHECK(json["rows"][i]["excess_ratio"].get<double>() == Approx((steady - 1) / (none - 1)));
             }
         }
     }
@@ -117,8 +112,7 @@ TEST_CASE("the default comparison: table and JSON of one run") {
         }
     }
     SECTION("separating lifetimes by level pays") {
-        CHECK(json["rows"][1]["waf_steady"].get<double>() <
-              json["rows"][0]["waf_steady"].get<double>());
+        CHECK(json["rows"][1]["waf_steady"].get<double>() < json["rows"][0]["waf_steady"].get<double>());
     }
     SECTION("the best row of each gc is marked") {
         std::map<std::string, double> best;
@@ -131,8 +125,7 @@ TEST_CASE("the default comparison: table and JSON of one run") {
         for (const std::string &line : lines_of(outcome.out))
             if (!line.empty() && line.back() == '*') {
                 char text[32];
-                snprintf(text, sizeof text, " %.3f ",
-                         best[has(line, " shared ") ? "shared" : "same"]);
+                snprintf(text, sizeof text, " %.3f ", best[has(line, " shared ") ? "shared" : "same"]);
                 CHECK(has(line, text));
                 marked++;
             }
@@ -143,8 +136,7 @@ TEST_CASE("the default comparison: table and JSON of one run") {
 TEST_CASE("the number of jobs changes nothing, nor does another run") {
     Folder folder;
     write_trace(folder.file("t"), 150 * MIB);
-    const std::string first =
-        trib(compare_arguments(folder.file("t"), {"--json", "--jobs", "1"})).out;
+    const std::string first = trib(compare_arguments(folder.file("t"), {"--json", "--jobs", "1"})).out;
     CHECK(Json::parse(first)["rows"].size() == 12);
     for (const char *jobs : {"1", "2", "5"}) {
         INFO(jobs);
@@ -155,16 +147,15 @@ TEST_CASE("the number of jobs changes nothing, nor does another run") {
 TEST_CASE("the options of a row run it again in replay") {
     Folder folder;
     write_trace(folder.file("t"), 150 * MIB);
-    const Json row = trib(compare_arguments(folder.file("t"), {"--policy", "pcstream,salt=hint",
-                                                               "--gc", "same", "--json"}))
-                         .json()["rows"][0];
+    const Json row =
+        trib(compare_arguments(folder.file("t"), {"--policy", "pcstream,salt=hint", "--gc", "same", "--json"}))
+            .json()["rows"][0];
     const std::string options = row["options"];
     REQUIRE(options.rfind("policy=pcstream,", 0) == 0);
     const Json again = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream", "--set",
                              options.substr(options.find(',') + 1), "--json"})
                            .json();
-    for (const char *key :
-         {"waf", "waf_steady", "gc_pages", "erases", "streams", "signatures", "series"})
+    for (const char *key : {"waf", "waf_steady", "gc_pages", "erases", "streams", "signatures", "series"})
         CHECK(again[key] == row[key]);
 }
 
@@ -172,9 +163,8 @@ TEST_CASE("rows can be chosen, labelled and set") {
     Folder folder;
     write_trace(folder.file("t"), 100 * MIB);
     const Outcome outcome = trib(compare_arguments(
-        folder.file("t"),
-        {"--policy", "nothing:none", "--policy", "mine:pcstream,salt=hint,internal=twin", "--gc",
-         "shared", "--set", "victim=fifo", "--streams", "4", "--json=" + folder.file("json")}));
+        folder.file("t"), {"--policy", "nothing:none", "--policy", "mine:pcstream,salt=hint,internal=twin", "--gc",
+                           "shared", "--set", "victim=fifo", "--streams", "4", "--json=" + folder.file("json")}));
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK(has(outcome.out, "nothing"));
@@ -214,8 +204,8 @@ TEST_CASE("fill, cold and capacity make the drive") {
 TEST_CASE("an unusual regime is told under the table") {
     Folder folder;
     write_trace(folder.file("t"), 60 * MIB);
-    const Outcome outcome = trib({"compare", "--trace", folder.file("t"), "--superblock", "512K",
-                                  "--policy", "none", "--gc", "same", "--fill", "25"});
+    const Outcome outcome = trib({"compare", "--trace", folder.file("t"), "--superblock", "512K", "--policy", "none",
+                                  "--gc", "same", "--fill", "25"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK(widest_line(outcome.out) <= 80);
@@ -229,8 +219,7 @@ TEST_CASE("negative control: half empty, every policy copies next to nothing") {
     Folder folder;
     write_trace(folder.file("t"), 400 * MIB);
     const Json json =
-        trib(compare_arguments(folder.file("t"), {"--fill", "40", "--superblock", "64K", "--json"}))
-            .json();
+        trib(compare_arguments(folder.file("t"), {"--fill", "40", "--superblock", "64K", "--json"})).json();
     for (const Json &row : json["rows"]) {
         INFO(row["label"] << " " << row["gc"]);
         CHECK(row["waf_steady"].get<double>() < 1.05);
@@ -242,8 +231,7 @@ TEST_CASE("what compare refuses") {
     write_trace(folder.file("t"), 10 * MIB);
     { TraceWriter empty(folder.file("empty")); }
     check_refusal(trib(compare_arguments(folder.file("t"), {"--policy", "nonesuch"})), 2);
-    check_refusal(trib(compare_arguments(folder.file("t"), {"--policy", "none,internal=maybe"})),
-                  2);
+    check_refusal(trib(compare_arguments(folder.file("t"), {"--policy", "none,internal=maybe"})), 2);
     check_refusal(trib(compare_arguments(folder.file("t"), {"--policy", "none,colour=red"})), 2);
     check_refusal(trib(compare_arguments(folder.file("t"), {"--gc", "nonesuch"})), 2);
     check_refusal(trib(compare_arguments(folder.file("t"), {"--fill", "0"})), 2);
@@ -253,8 +241,7 @@ TEST_CASE("what compare refuses") {
     check_refusal(trib(compare_arguments(folder.file("t"), {"--capacity", "big"})), 2);
     check_refusal(trib(compare_arguments(folder.file("empty"))), 1);
     check_refusal(trib(compare_arguments(folder.file("absent"))), 1);
-    const Outcome small =
-        trib(compare_arguments(folder.file("t"), {"--capacity", "8M", "--op", "20"}));
+    const Outcome small = trib(compare_arguments(folder.file("t"), {"--capacity", "8M", "--op", "20"}));
     check_refusal(small, 3);
     CHECK(has(small.err, "choose capacity="));
 }
@@ -262,11 +249,11 @@ TEST_CASE("what compare refuses") {
 TEST_CASE("substreams and chains are rows of their own, whatever gc says") {
     Folder folder;
     write_trace(folder.file("t"), 40 * MIB);
-    const Json json = Json::parse(
-        trib(compare_arguments(folder.file("t"), {"--policy", "none,internal=chain", "--policy",
-                                                  "pcstream,internal=substream", "--set",
-                                                  "substream_pages=10", "--json", "-"}))
-            .out);
+    const Json json =
+        Json::parse(trib(compare_arguments(folder.file("t"), {"--policy", "none,internal=chain", "--policy",
+                                                              "pcstream,internal=substream", "--set",
+                                                              "substream_pages=10", "--json", "-"}))
+                        .out);
     for (const auto &row : json["rows"]) {
         CHECK(row["internal"] == true);
         CHECK(row["label"] == (row["policy"] == "none" ? "none+chain" : "pcstream+substream"));

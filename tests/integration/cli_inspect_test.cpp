@@ -31,8 +31,7 @@ constexpr uint64_t MIB = 1 << 20;
 std::vector<trib_event> signed_trace(const std::string &path, uint64_t signature) {
     TraceWriter trace(path);
     std::vector<trib_frame> frames(TRIB_SIGNATURE_DEPTH_MAX);
-    const unsigned count =
-        trib_signature_frames(signature, frames.data(), TRIB_SIGNATURE_DEPTH_MAX);
+    const unsigned count = trib_signature_frames(signature, frames.data(), TRIB_SIGNATURE_DEPTH_MAX);
     REQUIRE(count > 0);
     REQUIRE(trib_trace_write_note(trace.get(), "made by a test") == 0);
     REQUIRE(trib_trace_write_signature(trace.get(), signature, frames.data(), count) == 0);
@@ -88,8 +87,7 @@ TEST_CASE("inspect tells what a trace holds") {
             found = true;
             CHECK(row["written_bytes"] == signed_bytes);
             REQUIRE(row["frames"].size() >= 2);
-            CHECK(
-                has(row["frames"][0], "cli_inspect_test!trib_inspect_test::flush_of_the_test+0x"));
+            CHECK(has(row["frames"][0], "cli_inspect_test!trib_inspect_test::flush_of_the_test+0x"));
         }
         CHECK(found);
         uint64_t by_kind = 0;
@@ -103,8 +101,7 @@ TEST_CASE("inspect tells what a trace holds") {
         for (const std::string &line : lines_of(outcome.out))
             if (line.rfind("    ", 0) != 0) // frames are as long as their names
                 CHECK(line.size() <= 80);
-        for (const char *part :
-             {"made by a test", "wal", "sst", "manifest", "flush_of_the_test", "17 events"}) {
+        for (const char *part : {"made by a test", "wal", "sst", "manifest", "flush_of_the_test", "17 events"}) {
             INFO(part);
             CHECK(has(outcome.out, part));
         }
@@ -125,8 +122,7 @@ TEST_CASE("inspect tells what a trace holds") {
             seen++;
         }
         CHECK(seen == events.size());
-        const Outcome few =
-            trib({"inspect", folder.file("t"), "--events", "--limit", "5", "--json"});
+        const Outcome few = trib({"inspect", folder.file("t"), "--events", "--limit", "5", "--json"});
         size_t limited = 0;
         for (const std::string &line : lines_of(few.out))
             limited += Json::parse(line)["item"] == "event";
@@ -214,8 +210,6 @@ TEST_CASE("inspect tells what a state file holds, and leaves it alone") {
     CHECK(widest_line(text.out) <= 80);
     check_refusal(trib({"inspect", path, "--events"}), 2);
 
-    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
-        .seekp(20)
-        .write("\xff\xff\xff\xff", 4);
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(20).write("\xff\xff\xff\xff", 4);
     check_refusal(trib({"inspect", path}), 1);
 }

@@ -26,8 +26,7 @@ void write_experiments(const Folder &folder) {
 }
 
 Json matrix_json(const Folder &folder, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"compare", "--matrix", "--json", "--workloads",
-                                          folder.file("")};
+    std::vector<std::string> arguments = {"compare", "--matrix", "--json", "--workloads", folder.file("")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = trib(arguments);
     INFO(outcome.err);
@@ -35,17 +34,16 @@ Json matrix_json(const Folder &folder, std::vector<std::string> more = {}) {
     return outcome.json();
 }
 
-const Json *find(const Json &json, const std::string &workload, const std::string &label,
-                 const std::string &gc, const std::string &victim) {
+const Json *find(const Json &json, const std::string &workload, const std::string &label, const std::string &gc,
+                 const std::string &victim) {
     for (const Json &row : json["rows"])
-        if (row["workload"] == workload && row["label"] == label && row["gc"] == gc &&
-            row["victim"] == victim)
+        if (row["workload"] == workload && row["label"] == label && row["gc"] == gc && row["victim"] == victim)
             return &row;
     return nullptr;
 }
 
-double steady(const Json &json, const std::string &workload, const std::string &label,
-              const std::string &gc, const std::string &victim) {
+double steady(const Json &json, const std::string &workload, const std::string &label, const std::string &gc,
+              const std::string &victim) {
     const Json *row = find(json, workload, label, gc, victim);
     INFO(workload << " " << label << " gc=" << gc << " victim=" << victim);
     REQUIRE(row != nullptr);
@@ -75,8 +73,8 @@ TEST_CASE("every policy on every workload, each destination and victim") {
         workloads.insert(row["workload"].get<std::string>());
         gcs.insert(row["gc"].get<std::string>());
         victims.insert(row["victim"].get<std::string>());
-        for (const char *key : {"waf", "gc_pages", "metadata_pages", "place_ns", "state_bytes",
-                                "streams_used", "missing"})
+        for (const char *key :
+             {"waf", "gc_pages", "metadata_pages", "place_ns", "state_bytes", "streams_used", "missing"})
             REQUIRE(row.contains(key));
         // Either it ran, or it says why not.
         REQUIRE(row["waf_steady"].is_null() != row["missing"].is_null());
@@ -94,8 +92,8 @@ TEST_CASE("every policy on every workload, each destination and victim") {
 TEST_CASE("the oracle is a bound, and theory one where it has a closed form") {
     Folder folder;
     write_experiments(folder);
-    const Json json = matrix_json(
-        folder, {"--policy", "none", "--policy", "oracle", "--policy", "sepbit", "--gc", "shared"});
+    const Json json =
+        matrix_json(folder, {"--policy", "none", "--policy", "oracle", "--policy", "sepbit", "--gc", "shared"});
     for (const char *workload : {"heat", "tree"})
         for (const char *victim : {"greedy", "cost-benefit"}) {
             double bound = steady(json, workload, "oracle", "class", victim);
@@ -113,16 +111,15 @@ TEST_CASE("the oracle is a bound, and theory one where it has a closed form") {
 TEST_CASE("what a workload lacks is said, and is no failure") {
     Folder folder;
     write_experiments(folder);
-    const Json json = matrix_json(folder, {"--policy", "none", "--policy", "rocksdb-hints", "--gc",
-                                           "same", "--victim", "greedy"});
+    const Json json =
+        matrix_json(folder, {"--policy", "none", "--policy", "rocksdb-hints", "--gc", "same", "--victim", "greedy"});
     const Json *row = find(json, "heat", "rocksdb-hints", "same", "greedy");
     REQUIRE(row != nullptr);
     CHECK((*row)["waf"].is_null());
     CHECK(has((*row)["missing"].get<std::string>(), "write hints"));
     CHECK(steady(json, "tree", "rocksdb-hints", "same", "greedy") >= 1);
-    const Outcome text =
-        trib({"compare", "--matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy",
-              "none", "--policy", "rocksdb-hints"});
+    const Outcome text = trib({"compare", "--matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy",
+                               "none", "--policy", "rocksdb-hints"});
     CHECK(text.code == 0);
     CHECK(has(text.out, "rocksdb-hints needs write hints"));
     CHECK(widest_line(text.out) <= 80);
@@ -146,10 +143,9 @@ TEST_CASE("one thread or two: the same matrix") {
 TEST_CASE("a matrix has a row for pcstream's own destination, and no more when asked for it") {
     Folder folder;
     write_experiments(folder);
-    const Json json = matrix_json(folder, {"--policy", "pcstream", "--policy",
-                                           "both:pcstream,internal=twin", "--victim", "greedy"});
-    CHECK(steady(json, "tree", "pcstream", "twin", "greedy") ==
-          steady(json, "tree", "both", "twin", "greedy"));
+    const Json json =
+        matrix_json(folder, {"--policy", "pcstream", "--policy", "both:pcstream,internal=twin", "--victim", "greedy"});
+    CHECK(steady(json, "tree", "pcstream", "twin", "greedy") == steady(json, "tree", "both", "twin", "greedy"));
     CHECK(find(json, "tree", "both", "same", "greedy") == nullptr);
 }
 
@@ -160,18 +156,15 @@ TEST_CASE("what cannot be meant is refused with one sentence") {
     check_refusal(trib({"compare", "--matrix", "--trace", "x"}), 2);
     check_refusal(trib({"compare", "--trace", "x", "--quick"}), 2);
     check_refusal(trib({"compare", "--matrix", "--workloads", folder.file("none.ini")}), 1);
-    check_refusal(trib({"compare", "--matrix", "--workloads", folder.file("heat.ini"), "--policy",
-                        "no-such"}),
-                  2);
+    check_refusal(trib({"compare", "--matrix", "--workloads", folder.file("heat.ini"), "--policy", "no-such"}), 2);
     // A row that was asked for must run: here in replay and compare.
     for (const char *command : {"replay", "compare"}) {
-        const Outcome outcome =
-            trib({command, "--trace", folder.file("heat.ini"), "--policy", "rocksdb-hints"});
+        const Outcome outcome = trib({command, "--trace", folder.file("heat.ini"), "--policy", "rocksdb-hints"});
         check_refusal(outcome, 2);
         CHECK(has(outcome.err, "rocksdb-hints needs write hints"));
     }
-    const Outcome undriven = trib(
-        {"replay", "--trace", folder.file("heat.ini"), "--policy", "sepbit", "--drive", "none"});
+    const Outcome undriven =
+        trib({"replay", "--trace", folder.file("heat.ini"), "--policy", "sepbit", "--drive", "none"});
     check_refusal(undriven, 2);
     CHECK(has(undriven.err, "logical blocks"));
 }
@@ -179,12 +172,11 @@ TEST_CASE("what cannot be meant is refused with one sentence") {
 TEST_CASE("replay and compare tell the oracle the future, too") {
     Folder folder;
     write_experiments(folder);
-    const Outcome outcome = trib({"replay", "--trace", folder.file("heat.ini"), "--policy",
-                                  "oracle", "--gc", "class", "--json"});
+    const Outcome outcome =
+        trib({"replay", "--trace", folder.file("heat.ini"), "--policy", "oracle", "--gc", "class", "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const Json json = matrix_json(folder, {"--policy", "none", "--victim", "greedy"});
-    CHECK(outcome.json()["waf_steady"].get<double>() <
-          0.8 * steady(json, "heat", "none", "shared", "greedy"));
+    CHECK(outcome.json()["waf_steady"].get<double>() < 0.8 * steady(json, "heat", "none", "shared", "greedy"));
     CHECK(outcome.json()["streams_used"].get<int>() > 1); // counted below the file system
 }

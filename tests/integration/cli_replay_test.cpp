@@ -36,8 +36,8 @@ trib_event unlink_event(uint64_t file) {
 TEST_CASE("replay agrees with the library on the same events") {
     Folder folder;
     const auto events = write_trace(folder.file("t"), 300 * MIB);
-    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream",
-                                  "--drive", DRIVE, "--set", "latency=on", "--json"});
+    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream", "--drive", DRIVE,
+                                  "--set", "latency=on", "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const Json json = outcome.json();
@@ -60,8 +60,7 @@ TEST_CASE("replay agrees with the library on the same events") {
     CHECK(json["waf"].get<double>() > 1);
     CHECK(json["reclusterings"] == status.reclusterings);
     CHECK(json["virtual_seconds"].get<double>() == Approx(drive.virtual_seconds));
-    CHECK(json["iops_sim"].get<double>() ==
-          Approx(double(drive.host_pages) / drive.virtual_seconds));
+    CHECK(json["iops_sim"].get<double>() == Approx(double(drive.host_pages) / drive.virtual_seconds));
     CHECK(json["trace"]["events"] == events.size());
     CHECK(json["trace"]["host_bytes"] == status.clock_bytes);
 }
@@ -69,9 +68,8 @@ TEST_CASE("replay agrees with the library on the same events") {
 TEST_CASE("streams and signatures account for every byte") {
     Folder folder;
     write_trace(folder.file("t"), 200 * MIB);
-    const Json json = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream",
-                            "--drive", DRIVE, "--json"})
-                          .json();
+    const Json json =
+        trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream", "--drive", DRIVE, "--json"}).json();
     for (const char *list : {"streams", "signatures"}) {
         uint64_t written = 0, died = 0, live = 0;
         for (const Json &row : json[list]) {
@@ -107,9 +105,8 @@ TEST_CASE("lifetimes are what the trace says") {
                 trace.event(unlink_event(file - 2));
         }
     }
-    const Json json = trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive",
-                            DRIVE, "--json"})
-                          .json();
+    const Json json =
+        trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE, "--json"}).json();
     REQUIRE(json["signatures"].size() == 1);
     const Json &row = json["signatures"][0];
     CHECK(row["signature"] == "0x00000000000000ab");
@@ -125,9 +122,8 @@ TEST_CASE("lifetimes are what the trace says") {
 TEST_CASE("the summary is for people: 80 columns, the figures of the JSON") {
     Folder folder;
     write_trace(folder.file("t"), 200 * MIB);
-    std::vector<std::string> arguments = {
-        "replay",  "--trace", folder.file("t"), "--policy", "pcstream,salt=hint",
-        "--drive", DRIVE,     "--gc",           "shared"};
+    std::vector<std::string> arguments = {"replay",  "--trace", folder.file("t"), "--policy", "pcstream,salt=hint",
+                                          "--drive", DRIVE,     "--gc",           "shared"};
     const Outcome text = trib(arguments);
     CHECK(text.code == 0);
     CHECK(text.err.empty());
@@ -165,8 +161,8 @@ TEST_CASE("a cut trace is refused with its offset, or replayed up to the cut") {
     Folder folder;
     write_trace(folder.file("t"), 200 * MIB);
     fs::resize_file(folder.file("t"), fs::file_size(folder.file("t")) * 2 / 3);
-    const std::vector<std::string> arguments = {
-        "replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE};
+    const std::vector<std::string> arguments = {"replay",  "--trace", folder.file("t"), "--policy", "none",
+                                                "--drive", DRIVE};
     const Outcome refused = trib(arguments);
     check_refusal(refused, 1);
     CHECK(has(refused.err, "offset"));
@@ -188,22 +184,19 @@ TEST_CASE("a damaged trace is refused even when cuts are forgiven") {
         file.seekp(5000);
         file.put(byte);
     }
-    const Outcome outcome =
-        trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--truncated-ok"});
+    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--truncated-ok"});
     check_refusal(outcome, 1);
     CHECK(has(outcome.err, "offset"));
 }
 
 TEST_CASE("foreign and missing files: exit 1") {
     Folder folder;
-    std::ofstream(folder.file("text"))
-        << "this is no trace, but it is long enough to have a header of one\n";
+    std::ofstream(folder.file("text")) << "this is no trace, but it is long enough to have a header of one\n";
     check_refusal(trib({"replay", "--trace", folder.file("text"), "--policy", "none"}), 1);
     check_refusal(trib({"replay", "--trace", folder.file("absent"), "--policy", "none"}), 1);
     write_trace(folder.file("t"), MIB);
-    const Outcome outcome =
-        trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE,
-              "--json=" + folder.file("no/such/folder/x.json")});
+    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE,
+                                  "--json=" + folder.file("no/such/folder/x.json")});
     check_refusal(outcome, 1);
 }
 
@@ -242,9 +235,9 @@ TEST_CASE("the drive's state at the end adds up to the figures of the replay") {
     write_trace(folder.file("t"), 100 * MIB);
     const std::string dump = folder.file("dump.json");
     // So many streams on so few spare superblocks that some must share one.
-    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "manual",
-                                  "--drive", "emulated,capacity=24M,op=5,superblock=256K", "--gc",
-                                  "twin", "--dump", dump, "--json"});
+    const Outcome outcome =
+        trib({"replay", "--trace", folder.file("t"), "--policy", "manual", "--drive",
+              "emulated,capacity=24M,op=5,superblock=256K", "--gc", "twin", "--dump", dump, "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const Json replayed = outcome.json(), drive = Json::parse(read_file(dump));
@@ -262,21 +255,19 @@ TEST_CASE("the drive's state at the end adds up to the figures of the replay") {
     CHECK(valid == counters["mapped_pages"]);
     CHECK(drive["superblocks"].size() == drive["geometry"]["superblocks"]);
 
-    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", "none",
-                        "--dump", dump}),
+    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", "none", "--dump", dump}),
                   2);
-    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--dump", "-"}),
-                  2);
-    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE,
-                        "--dump", folder.file("no/such/folder")}),
+    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--dump", "-"}), 2);
+    check_refusal(trib({"replay", "--trace", folder.file("t"), "--policy", "none", "--drive", DRIVE, "--dump",
+                        folder.file("no/such/folder")}),
                   1);
 }
 
 TEST_CASE("without a drive a replay only learns") {
     Folder folder;
     write_trace(folder.file("t"), 20 * MIB);
-    const Outcome outcome = trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream",
-                                  "--drive", "none", "--json"});
+    const Outcome outcome =
+        trib({"replay", "--trace", folder.file("t"), "--policy", "pcstream", "--drive", "none", "--json"});
     REQUIRE(outcome.code == 0);
     CHECK(outcome.json()["waf"].is_null());
     CHECK_FALSE(outcome.json().contains("drive"));

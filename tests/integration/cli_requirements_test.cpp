@@ -41,8 +41,7 @@ std::string written(const Folder &folder, const Work &work) {
     return path;
 }
 
-Outcome replayed(const std::string &trace, const std::string &policy,
-                 const std::string &drive = DRIVE) {
+Outcome replayed(const std::string &trace, const std::string &policy, const std::string &drive = DRIVE) {
     return trib({"replay", "--trace", trace, "--policy", policy, "--drive", drive});
 }
 
@@ -121,8 +120,8 @@ TEST_CASE("on a bare block trace every policy runs or says what it needs") {
         const std::string name = policy["name"];
         CAPTURE(name);
         const Outcome replay = replayed(bare, name);
-        const Outcome compare = trib({"compare", "--trace", bare, "--policy", name, "--capacity",
-                                      "16M", "--superblock", "128K", "--cold", "0"});
+        const Outcome compare = trib(
+            {"compare", "--trace", bare, "--policy", name, "--capacity", "16M", "--superblock", "128K", "--cold", "0"});
         CHECK(compare.code == replay.code);
         if (replay.code == 0) {
             ran++;

@@ -88,8 +88,8 @@ TEST_CASE("all processes of a command are in the trace, in order") {
     Folder folder;
     const std::string a = folder / "a", b = folder / "b";
     const Outcome outcome =
-        record(folder, "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=" + a + " bs=4096 count=10 status=none; cat " + a +
-                           " >" + b + "; rm " + a + "; done");
+        record(folder, "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=" + a + " bs=4096 count=10 status=none; cat " +
+                           a + " >" + b + "; rm " + a + "; done");
     REQUIRE(outcome.code == 0);
     const Json json = summary(folder);
     CHECK(json["processes"] >= 24);
@@ -116,9 +116,10 @@ TEST_CASE("all processes of a command are in the trace, in order") {
 TEST_CASE("run reports the drive, and lifetimes last over runs in a state file") {
     Folder folder;
     const std::string state = folder / "state", file = folder / "f";
-    const std::vector<std::string> command = {"run",   "--json", folder / "out.json", "--set", "state=" + state + ",capacity=256M",
-                                              "--",    "dd",     "if=/dev/zero",      "of=" + file,
-                                              "bs=1M", "count=4", "status=none"};
+    const std::vector<std::string> command = {
+        "run",     "--json",     folder / "out.json", "--set",      "state=" + state + ",capacity=256M",
+        "--",      "dd",         "if=/dev/zero",      "of=" + file, "bs=1M",
+        "count=4", "status=none"};
     REQUIRE(trib(command).code == 0);
     const Json first = summary(folder);
     const Outcome again = trib(command);
@@ -138,7 +139,8 @@ TEST_CASE("processes that outlive the command are waited for, unless told otherw
         return;
     Folder folder;
     const std::string late = folder / "late";
-    const std::string script = "(echo early >" + late + "; sleep 0.6; echo late >>" + late + ") >/dev/null 2>&1 & sleep 0.2; exit 3";
+    const std::string script =
+        "(echo early >" + late + "; sleep 0.6; echo late >>" + late + ") >/dev/null 2>&1 & sleep 0.2; exit 3";
     CHECK(record(folder, script).code == 3);
     CHECK(summary(folder)["written_bytes"] == 11);
     CHECK(summary(folder)["complete"] == true);
@@ -175,7 +177,8 @@ TEST_CASE("programs that tell nothing are named, whoever started them") {
     CHECK_FALSE(summary(folder).contains("not_covered"));
     if (!kCovered)
         return;
-    const Outcome outcome = record(folder, "cd " + (folder / "") + "; ./alone; PATH=.:$PATH; alone; (exec ./alone); env -i true; true");
+    const Outcome outcome =
+        record(folder, "cd " + (folder / "") + "; ./alone; PATH=.:$PATH; alone; (exec ./alone); env -i true; true");
     CHECK(outcome.code == 0);
     CHECK(summary(folder)["not_covered"]["starts"] == 4);
     CHECK(has(outcome.err, "alone (static)"));
@@ -207,8 +210,8 @@ TEST_CASE("an installed trib finds the installed library") {
     }
     const std::string root = folder / "there/";
     REQUIRE(access((root + TRIB_INSTALL_LIBDIR "/libtributary-preload.so").c_str(), R_OK) == 0);
-    const Outcome outcome = run({root + TRIB_INSTALL_BINDIR "/trib", "record", "--json", folder / "out.json", "--", "dd",
-                                 "if=/dev/zero", "of=" + (folder / "f"), "bs=4096", "count=3", "status=none"});
+    const Outcome outcome = run({root + TRIB_INSTALL_BINDIR "/trib", "record", "--json", folder / "out.json", "--",
+                                 "dd", "if=/dev/zero", "of=" + (folder / "f"), "bs=4096", "count=3", "status=none"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     if (kCovered)

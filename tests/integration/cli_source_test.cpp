@@ -40,9 +40,8 @@ std::string alibaba(size_t writes) {
     std::mt19937_64 random(1);
     std::string text;
     for (size_t i = 0; i < writes; i++)
-        text += std::to_string(7 + random() % 2) + ",W," +
-                std::to_string((1ull << 40) + random() % 1024 * 4096) + ",4096," +
-                std::to_string(1000000 + i) + "\n";
+        text += std::to_string(7 + random() % 2) + ",W," + std::to_string((1ull << 40) + random() % 1024 * 4096) +
+                ",4096," + std::to_string(1000000 + i) + "\n";
     return text;
 }
 
@@ -59,11 +58,10 @@ TEST_CASE("an experiment brings its work and its drive, and the user wins") {
     CHECK(json["trace"]["host_bytes"] == (8 + 5 * 10) * MIB);
     CHECK(json["waf_steady"].get<double>() > 1.1);
     CHECK(replay(file)["waf"] == json["waf"]);
-    CHECK(replay(file, {"--drive", "emulated,superblock=256K"})["drive"]["reclaim_unit_bytes"] ==
-          256 * 1024);
+    CHECK(replay(file, {"--drive", "emulated,superblock=256K"})["drive"]["reclaim_unit_bytes"] == 256 * 1024);
 
-    const Outcome outcome = trib({"compare", "--trace", file, "--policy", "none", "--policy",
-                                  "sepbit", "--gc", "same", "--superblock", "256K", "--json"});
+    const Outcome outcome = trib({"compare", "--trace", file, "--policy", "none", "--policy", "sepbit", "--gc", "same",
+                                  "--superblock", "256K", "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const Json table = Json::parse(outcome.out);
@@ -93,8 +91,7 @@ TEST_CASE("wrong experiments are refused with a sentence that says what is valid
     CHECK(has(refusal("[workload]\nname zipf\n"), "line 2"));
     CHECK(has(refusal(""), "exactly one of"));
     CHECK(has(refusal("[engine]\nnum = 1\n"), "bench/demo"));
-    CHECK(has(trib({"replay", "--trace", folder.file("none.ini"), "--policy", "none"}).err,
-              "no experiment at"));
+    CHECK(has(trib({"replay", "--trace", folder.file("none.ini"), "--policy", "none"}).err, "no experiment at"));
 }
 
 std::string text_of(const std::string &path) {
@@ -119,8 +116,7 @@ TEST_CASE("every committed experiment loads and keeps to its regime") {
     size_t count = 0;
     for (const auto &entry : fs::recursive_directory_iterator(EXPERIMENTS)) {
         const std::string path = entry.path().string();
-        if (entry.path().extension() != ".ini" ||
-            entry.path().filename().string().rfind("demo", 0) == 0)
+        if (entry.path().extension() != ".ini" || entry.path().filename().string().rfind("demo", 0) == 0)
             continue;
         INFO(path);
         if (needs_recording(path))
@@ -163,15 +159,14 @@ TEST_CASE("a public trace: recognised, packed, replayed, and its reader's note")
     CHECK(both["trace"]["peak_live_bytes"] == 8 * MIB); // two volumes of 4 MiB, side by side
     CHECK(both["waf_steady"].get<double>() > 1.1);
 
-    const Outcome one = trib({"replay", "--trace", file, "--policy", "none", "--import", "volume=7",
-                              "--drive", "emulated,capacity=5M,op=20,superblock=128K"});
+    const Outcome one = trib({"replay", "--trace", file, "--policy", "none", "--import", "volume=7", "--drive",
+                              "emulated,capacity=5M,op=20,superblock=128K"});
     INFO(one.err);
     REQUIRE(one.code == 0);
     CHECK(has(one.out, "alibaba trace"));
     CHECK(has(one.out, "requests of other volumes left out"));
 
-    const Outcome kept =
-        trib({"replay", "--trace", file, "--policy", "none", "--import", "chunk=0"});
+    const Outcome kept = trib({"replay", "--trace", file, "--policy", "none", "--import", "chunk=0"});
     check_refusal(kept, 2);
     CHECK(has(kept.err, "volume="));
     const Outcome needs = trib({"compare", "--trace", file, "--policy", "pcstream"});
@@ -194,8 +189,7 @@ TEST_CASE("too many malformed lines stop the tool and are named") {
 TEST_CASE("formats: named, unknown, and not recognised") {
     CHECK(replay(FIXTURES + "mqsim.txt", {"--format", "mqsim"})["trace"]["events"] == 3);
     CHECK(replay(FIXTURES + "vscsi2.bin")["trace"]["events"] == 2); // the read is of unwritten data
-    const Outcome unknown =
-        trib({"replay", "--trace", FIXTURES + "msr.csv", "--format", "spc", "--policy", "none"});
+    const Outcome unknown = trib({"replay", "--trace", FIXTURES + "msr.csv", "--format", "spc", "--policy", "none"});
     check_refusal(unknown, 2);
     CHECK(has(unknown.err, "auto|trib|experiment|workload|msr|blkparse"));
     Folder folder;
@@ -247,8 +241,7 @@ TEST_CASE("who is a tenant, and of what level a table is, may be read differentl
     REQUIRE(streams.size() == 1);
     CHECK(streams[0]["stream"] == 4); // L2
 
-    check_refusal(trib({"replay", "--trace", trace, "--policy", "none", "--import", "volume=1"}),
-                  2);
+    check_refusal(trib({"replay", "--trace", trace, "--policy", "none", "--import", "volume=1"}), 2);
 }
 
 TEST_CASE("two traces are replayed side by side, each with files of its own") {

@@ -35,8 +35,7 @@ TEST_CASE("histogram quantiles are weighted and within the promised error") {
     uint64_t total = 0;
     double sum = 0;
     for (int i = 0; i < 5000; i++) {
-        const uint64_t value = random.next() >> random.between(8, 60),
-                       weight = random.between(1, 1000);
+        const uint64_t value = random.next() >> random.between(8, 60), weight = random.between(1, 1000);
         samples.emplace_back(value, weight);
         histogram.add(value, weight);
         total += weight;
@@ -53,8 +52,7 @@ TEST_CASE("histogram quantiles are weighted and within the promised error") {
                 break;
         }
         INFO(fraction);
-        CHECK(std::fabs(histogram.quantile(fraction) - double(exact)) <=
-              std::max(0.5, 0.016 * double(exact)));
+        CHECK(std::fabs(histogram.quantile(fraction) - double(exact)) <= std::max(0.5, 0.016 * double(exact)));
     }
     CHECK(histogram.weight() == total);
     CHECK(histogram.mean() == Approx(sum / double(total)));

@@ -26,8 +26,8 @@ const std::string &classes() {
 }
 
 // `flags` come first; the program waits for an agent so many seconds.
-std::vector<std::string> tagged(std::vector<std::string> command, const Folder &data, const std::vector<std::string> &flags = {},
-                                const std::string &wait_s = "0") {
+std::vector<std::string> tagged(std::vector<std::string> command, const Folder &data,
+                                const std::vector<std::string> &flags = {}, const std::string &wait_s = "0") {
     command.insert(command.end(), flags.begin(), flags.end());
     command.insert(command.end(), {"-cp", classes() + ":" + JVM_JAR, "org.example.Tagged", data.file(""), wait_s});
     return command;
@@ -58,7 +58,8 @@ TEST_CASE("without the agent tags and bean do nothing") {
         Folder data;
         const Outcome outcome = run(tagged(java(home), data));
         CHECK(outcome.code == 0);
-        CHECK(outcome.out == "active false frames the native agent is not in this JVM paths 0 covered false written false\n");
+        CHECK(outcome.out ==
+              "active false frames the native agent is not in this JVM paths 0 covered false written false\n");
         CHECK(outcome.err == "");
     }
 }
@@ -80,8 +81,8 @@ TEST_CASE("tags are frames of the path, the same by every way in and on every JD
         CHECK((preloaded.code == 0 && preloaded.out == kSeen));
         signatures.insert(check_tags(trace, data));
         Folder fresh;
-        const Outcome attached = run_beside(tagged(java(home), fresh, {"-XX:+EnableDynamicAgentLoading"}, "60"), fresh.file("ready"),
-                                            "load 'trace=" + trace + "'");
+        const Outcome attached = run_beside(tagged(java(home), fresh, {"-XX:+EnableDynamicAgentLoading"}, "60"),
+                                            fresh.file("ready"), "load 'trace=" + trace + "'");
         INFO(attached.out << attached.err);
         CHECK((attached.code == 0 && attached.out == kSeen));
         signatures.insert(check_tags(trace, fresh));
@@ -99,8 +100,9 @@ TEST_CASE("of a thousand call paths in four threads no chain is taken for anothe
             INFO(home << " fast=" << fast);
             Folder data;
             std::vector<std::string> command = java(home);
-            command.insert(command.end(), {"-XX:+PreserveFramePointer", agent("policy=none,drive=none,fast=" + fast), "-cp",
-                                           compiled.file("c") + ":" + JVM_JAR, "org.example.Paths", data.file(""), "4", "10000"});
+            command.insert(command.end(),
+                           {"-XX:+PreserveFramePointer", agent("policy=none,drive=none,fast=" + fast), "-cp",
+                            compiled.file("c") + ":" + JVM_JAR, "org.example.Paths", data.file(""), "4", "10000"});
             const Outcome outcome = run(command);
             INFO(outcome.out << outcome.err);
             CHECK(outcome.code == 0);
@@ -112,7 +114,8 @@ TEST_CASE("of a thousand call paths in four threads no chain is taken for anothe
 TEST_CASE("as a Java agent the jar registers its bean in a program that does not know it") {
     for (const std::string &home : homes()) {
         Folder data, work;
-        const std::vector<std::string> flags = {agent("trace=" + work.file("trace")), std::string("-javaagent:") + JVM_JAR};
+        const std::vector<std::string> flags = {agent("trace=" + work.file("trace")),
+                                                std::string("-javaagent:") + JVM_JAR};
         const Outcome outcome = run(tagged(java(home), data, flags));
         INFO(outcome.err);
         CHECK((outcome.code == 0 && outcome.out == kSeen));

@@ -39,7 +39,8 @@ struct Run {
     Outcome outcome;
     std::string trace = work.file("trace");
 
-    Run(const std::string &home, std::vector<std::string> flags, bool preloaded = false, const std::string &rounds = "3") {
+    Run(const std::string &home, std::vector<std::string> flags, bool preloaded = false,
+        const std::string &rounds = "3") {
         std::vector<std::string> command = java(home, preloaded ? trace : "");
         for (std::string &flag : flags)
             if (const size_t at = flag.find("@"); at != std::string::npos)
@@ -95,7 +96,8 @@ TEST_CASE("Java call paths, the same on every JDK, as agent and preloaded") {
             const JavaTrace trace(run.trace);
             const JavaPath flush = trace.path("flush"), compaction = trace.path("compact"), log = trace.path("log");
             CHECK((flush.frames == std::vector<std::string>{"org.example.Store.append", "org.example.Store.writeTable",
-                                                            "org.example.Store.flush", "org.example.Store.lambda$round$0"}));
+                                                            "org.example.Store.flush",
+                                                            "org.example.Store.lambda$round$0"}));
             CHECK(compaction.has("org.example.Store.compact"));
             CHECK((log.frames == std::vector<std::string>{"org.example.Store.log", "org.example.Store.main"}));
             if (!is_in_memory(run.data))
@@ -114,7 +116,8 @@ TEST_CASE("Java call paths, the same on every JDK, as agent and preloaded") {
 TEST_CASE("JIT tiers and frame pointers change no signature") {
     const std::string home = homes().front();
     std::set<uint64_t> flushes;
-    for (const char *flag : {"-Xint", "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation", "-XX:+PreserveFramePointer"}) {
+    for (const char *flag :
+         {"-Xint", "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation", "-XX:+PreserveFramePointer"}) {
         INFO(flag);
         const Run run(home, {agent("trace=@"), flag}, false, "60");
         CHECK(run.outcome.code == 0);
@@ -141,8 +144,8 @@ TEST_CASE("virtual threads, and classes that are unloaded") {
             Folder data;
             const std::string trace = work.file("trace");
             std::vector<std::string> command = java(home);
-            command.insert(command.end(), {flag, agent("trace=" + trace), "-cp", compiled, "org.example.Threads", data.file(""),
-                                           compiled});
+            command.insert(command.end(), {flag, agent("trace=" + trace), "-cp", compiled, "org.example.Threads",
+                                           data.file(""), compiled});
             const Outcome outcome = run(command);
             INFO(outcome.err);
             CHECK((outcome.code == 0 && outcome.out == "done\n" && outcome.err.empty()));
@@ -195,11 +198,13 @@ TEST_CASE("attached to a running JVM: twice, commands, stop and start again") {
         Folder data, work;
         const std::string trace = work.file("trace"), dump = work.file("dump");
         std::vector<std::string> command = java(home);
-        command.insert(command.end(), {"-XX:+EnableDynamicAgentLoading", "-cp", classes(), "org.example.Store", data.file(""), "3",
-                                       "20", "15"});
+        command.insert(command.end(), {"-XX:+EnableDynamicAgentLoading", "-cp", classes(), "org.example.Store",
+                                       data.file(""), "3", "20", "15"});
         const Outcome outcome = run_beside(command, data.file("compact-2"),
-                                           "load 'trace=" + trace + "'; sleep 1; load 'trace=" + trace + "'; load stop; sleep 1;"
-                                           "load start; sleep 1; load 'dump,file=" + dump + "'");
+                                           "load 'trace=" + trace + "'; sleep 1; load 'trace=" + trace +
+                                               "'; load stop; sleep 1;"
+                                               "load start; sleep 1; load 'dump,file=" +
+                                               dump + "'");
         INFO(outcome.err);
         CHECK(outcome.code == 0);
         CHECK(outcome.out == "stored\n");

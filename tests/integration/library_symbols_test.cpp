@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Names that nm prints in the given letters ("TDBR...": defined, in capitals if global).
-std::set<std::string> symbols(const std::vector<std::string> &flags, const std::string &file, const std::string &letters) {
+std::set<std::string> symbols(const std::vector<std::string> &flags, const std::string &file,
+                              const std::string &letters) {
     std::vector<std::string> command = {TRIB_NM};
     command.insert(command.end(), flags.begin(), flags.end());
     command.push_back(file);
@@ -78,10 +79,11 @@ TEST_CASE("libtributary exports functions of the public headers, and nothing els
 }
 
 TEST_CASE("trib exports what packs call, and nothing of the laboratory") {
-    const auto lab = symbols({}, TRIB_LAB_ARCHIVE, kDefined), exported = symbols({"-D"}, TRIB_BINARY_DIR "/cli/trib", "T");
-    for (const char *name : {"trib_options_take", "trib_fail", "trib_state_clock", "trib_state_next", "trib_attribute_read",
-                             "trib_attribute_sample", "trib_attribute_lifetime", "trib_attribute_stream",
-                             "trib_attribute_place", "trib_log"}) {
+    const auto lab = symbols({}, TRIB_LAB_ARCHIVE, kDefined),
+               exported = symbols({"-D"}, TRIB_BINARY_DIR "/cli/trib", "T");
+    for (const char *name : {"trib_options_take", "trib_fail", "trib_state_clock", "trib_state_next",
+                             "trib_attribute_read", "trib_attribute_sample", "trib_attribute_lifetime",
+                             "trib_attribute_stream", "trib_attribute_place", "trib_log"}) {
         INFO(name);
         CHECK(exported.count(name) == 1);
     }

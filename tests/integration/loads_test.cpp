@@ -14,8 +14,8 @@ const std::string LOADS = std::string(TRIB_SOURCE_DIR) + "/bench/loads/";
 } // namespace
 
 TEST_CASE("every load explains itself, and refuses what it does not know") {
-    for (const char *name : {"cassandra", "gcc-kernel", "kafka", "mariadb", "mixed", "mysql", "postgres",
-                             "record", "rocksdb", "sqlite-tpcc", "ycsb"}) {
+    for (const char *name : {"cassandra", "gcc-kernel", "kafka", "mariadb", "mixed", "mysql", "postgres", "record",
+                             "rocksdb", "sqlite-tpcc", "ycsb"}) {
         INFO(name);
         const Outcome help = run({LOADS + name, "--help"});
         CHECK(help.code == 0);
@@ -32,8 +32,8 @@ TEST_CASE("every load explains itself, and refuses what it does not know") {
 TEST_CASE("a library that is not there is refused before anything is fetched") {
     Folder folder;
     for (const char *name : {"mariadb", "mysql", "postgres"}) {
-        const Outcome outcome = run({LOADS + name, "start", "--dir=" + folder.file("loads"),
-                                     "--preload=" + folder.file("none.so")});
+        const Outcome outcome =
+            run({LOADS + name, "start", "--dir=" + folder.file("loads"), "--preload=" + folder.file("none.so")});
         CHECK(outcome.code == 2);
         CHECK(has(outcome.err, "none.so does not exist"));
     }
@@ -53,9 +53,8 @@ TEST_CASE("SQLite under TPC-C leaves the same tables for a seed, whatever the jo
     unsigned number = 0;
     const auto load = [&](const std::string &seed, const std::string &journal) {
         const Outcome outcome =
-            run({TRIB_SQLITE_TPCC, "--database=" + folder.file(std::to_string(number++)),
-                 "--divide=100", "--transactions=400", "--synchronous=off", "--seed=" + seed,
-                 "--journal=" + journal});
+            run({TRIB_SQLITE_TPCC, "--database=" + folder.file(std::to_string(number++)), "--divide=100",
+                 "--transactions=400", "--synchronous=off", "--seed=" + seed, "--journal=" + journal});
         INFO(outcome.err);
         REQUIRE(outcome.code == 0);
         return outcome.json();
@@ -74,9 +73,8 @@ TEST_CASE("SQLite under TPC-C leaves the same tables for a seed, whatever the jo
 
 TEST_CASE("the script checks SQLite's integrity and TPC-C's conditions") {
     Folder folder;
-    const Outcome outcome =
-        run({LOADS + "sqlite-tpcc", "--dir=" + folder.file("loads"), "--build=" TRIB_BINARY_DIR,
-             "--divide=100", "--transactions=200", "--synchronous=off"});
+    const Outcome outcome = run({LOADS + "sqlite-tpcc", "--dir=" + folder.file("loads"), "--build=" TRIB_BINARY_DIR,
+                                 "--divide=100", "--transactions=200", "--synchronous=off"});
     INFO(outcome.err);
     CHECK(outcome.code == 0);
     CHECK(has(outcome.out, "consistency conditions hold"));
@@ -87,9 +85,8 @@ TEST_CASE("kill -9 of a recorded SQLite loses no transaction that it acknowledge
     Folder folder;
     const Outcome outcome =
         run({TRIB_BINARY_DIR "/cli/trib", "record", "--trace=" + folder.file("trace"),
-             "--preload=" TRIB_BINARY_DIR "/preload/libtributary-preload.so", "--",
-             LOADS + "sqlite-tpcc", "crash", "--rounds=3", "--seconds=3", "--divide=100",
-             "--data=" + folder.file("data"), "--build=" TRIB_BINARY_DIR});
+             "--preload=" TRIB_BINARY_DIR "/preload/libtributary-preload.so", "--", LOADS + "sqlite-tpcc", "crash",
+             "--rounds=3", "--seconds=3", "--divide=100", "--data=" + folder.file("data"), "--build=" TRIB_BINARY_DIR});
     INFO(outcome.out);
     INFO(outcome.err);
     CHECK(outcome.code == 0);

@@ -26,8 +26,8 @@ std::string figures(const std::string &options, const std::vector<trib_event> &e
     trib_drive_report drive{};
     REQUIRE(trib_pipeline_drive(pipeline, &drive) == 0);
     CHECK(trib_pipeline_close(pipeline) == 0);
-    return std::to_string(drive.host_pages) + " " + std::to_string(drive.gc_pages) + " " + std::to_string(drive.erases) +
-           "\n";
+    return std::to_string(drive.host_pages) + " " + std::to_string(drive.gc_pages) + " " +
+           std::to_string(drive.erases) + "\n";
 }
 
 // The fenced C program of the how-to.

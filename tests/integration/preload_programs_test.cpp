@@ -80,9 +80,11 @@ TEST_CASE("coreutils and tar") {
 TEST_CASE("a build: compiler, assembler, linker, make") {
     if (!installed("gcc") || !installed("make"))
         return;
-    const Programs run("printf 'int main(void){return 0;}\\n' >a.c; printf 'int f(void){return 1;}\\n' >b.c;"
-                       "printf 'all: prog\\nprog: a.o b.o\\n\\tgcc -o prog a.o b.o\\n%%.o: %%.c\\n\\tgcc -save-temps -MMD -c $<\\n"
-                       "clean:\\n\\trm -f *.o *.s *.i\\n' >Makefile; make -s -j2; ar rc lib.a b.o; ./prog; cp b.o kept; make -s clean");
+    const Programs run(
+        "printf 'int main(void){return 0;}\\n' >a.c; printf 'int f(void){return 1;}\\n' >b.c;"
+        "printf 'all: prog\\nprog: a.o b.o\\n\\tgcc -o prog a.o b.o\\n%%.o: %%.c\\n\\tgcc -save-temps -MMD -c $<\\n"
+        "clean:\\n\\trm -f *.o *.s *.i\\n' >Makefile; make -s -j2; ar rc lib.a b.o; ./prog; cp b.o kept; make -s "
+        "clean");
     for (const char *name : {"prog", "kept", "a.d"})
         run.check_same(name);
     CHECK(run.said.bytes("a.s") > 100); // through stdio, inside libc
@@ -111,9 +113,10 @@ TEST_CASE("python") {
 TEST_CASE("sqlite") {
     if (!installed("sqlite3"))
         return;
-    const Programs run("sqlite3 t.db 'create table t(a); begin; with recursive n(i) as (select 1 union all select i+1 from n "
-                       "where i<20000) insert into t select i from n; commit; select count(*), sum(a) from t;"
-                       "pragma integrity_check'");
+    const Programs run(
+        "sqlite3 t.db 'create table t(a); begin; with recursive n(i) as (select 1 union all select i+1 from n "
+        "where i<20000) insert into t select i from n; commit; select count(*), sum(a) from t;"
+        "pragma integrity_check'");
     CHECK(run.outcome.out == "20000|200010000\nok\n");
     run.check_same("t.db");
     CHECK(run.kind("t.db") == TRIB_FILE_DATABASE);
@@ -125,10 +128,11 @@ TEST_CASE("sqlite") {
 TEST_CASE("git") {
     if (!installed("git"))
         return;
-    const Programs run("export GIT_CONFIG_NOSYSTEM=1 HOME=. GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000' "
-                       "GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=b; git init -q r; cd r;"
-                       "for i in 1 2 3; do seq $i 20000 >f; git add f; git commit -q -m $i; done; git gc -q; git fsck; "
-                       "git rev-parse HEAD");
+    const Programs run(
+        "export GIT_CONFIG_NOSYSTEM=1 HOME=. GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000' "
+        "GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=b; git init -q r; cd r;"
+        "for i in 1 2 3; do seq $i 20000 >f; git add f; git commit -q -m $i; done; git gc -q; git fsck; "
+        "git rev-parse HEAD");
     CHECK(run.outcome.out.size() >= 41);
     CHECK(run.said.bytes("f") > 300000);
 }
@@ -136,10 +140,11 @@ TEST_CASE("git") {
 TEST_CASE("redis with an append-only file") {
     if (!installed("redis-server") || !installed("redis-cli"))
         return;
-    const Programs run("redis-server --port 0 --unixsocket s --appendonly yes --save '' --daemonize no >log & "
-                       "for i in $(seq 100); do redis-cli -s s ping >/dev/null 2>&1 && break; sleep 0.1; done;"
-                       "for i in $(seq 20); do redis-cli -s s set key$i value$i >/dev/null; done; redis-cli -s s get key7;"
-                       "redis-cli -s s shutdown nosave || true; wait");
+    const Programs run(
+        "redis-server --port 0 --unixsocket s --appendonly yes --save '' --daemonize no >log & "
+        "for i in $(seq 100); do redis-cli -s s ping >/dev/null 2>&1 && break; sleep 0.1; done;"
+        "for i in $(seq 20); do redis-cli -s s set key$i value$i >/dev/null; done; redis-cli -s s get key7;"
+        "redis-cli -s s shutdown nosave || true; wait");
     CHECK(has(run.outcome.out, "value7"));
 }
 
@@ -147,8 +152,10 @@ TEST_CASE("apt: methods in processes of their own") {
     if (!installed("apt-get"))
         return;
     const std::string index = "Package: a\\nVersion: 1\\nArchitecture: all\\nMaintainer: b <b@c>\\nFilename: a.deb\\n"
-                              "Size: 1\\nSHA256: " + std::string(64, '0') + "\\nDescription: d\\n";
-    const Programs run("mkdir -p repo lists/partial cache/archives/partial; printf '" + index + "' >repo/Packages;"
+                              "Size: 1\\nSHA256: " +
+                              std::string(64, '0') + "\\nDescription: d\\n";
+    const Programs run("mkdir -p repo lists/partial cache/archives/partial; printf '" + index +
+                       "' >repo/Packages;"
                        "echo \"deb [trusted=yes] copy:$PWD/repo ./\" >sources.list;"
                        "of=\"-o Dir::Etc::sourcelist=$PWD/sources.list -o Dir::Etc::sourceparts=- "
                        "-o Dir::State::lists=$PWD/lists -o Dir::Cache=$PWD/cache\";"
@@ -172,12 +179,15 @@ TEST_CASE("postgres, whose processes are another user's") {
         return;
     }
     const std::string bin = server.substr(0, server.find('\n'));
-    const Programs run("mkdir d; chown nobody d; chmod 711 .; cd d; PATH=" + bin + ":$PATH; as='runuser -u nobody --';"
-                       "$as initdb -D base -A trust --no-sync --no-locale >/dev/null;"
-                       "echo 'create table t(a int); insert into t select generate_series(1,50000); delete from t where a%2=0;"
-                       "vacuum t; checkpoint; select count(*), sum(a) from t' | tr ';' '\\n' |"
-                       "$as postgres --single -D base postgres 2>/dev/null | grep -E '(count|sum) =';"
-                       "$as pg_controldata base | grep 'cluster state'", "allow=*");
+    const Programs run(
+        "mkdir d; chown nobody d; chmod 711 .; cd d; PATH=" + bin +
+            ":$PATH; as='runuser -u nobody --';"
+            "$as initdb -D base -A trust --no-sync --no-locale >/dev/null;"
+            "echo 'create table t(a int); insert into t select generate_series(1,50000); delete from t where a%2=0;"
+            "vacuum t; checkpoint; select count(*), sum(a) from t' | tr ';' '\\n' |"
+            "$as postgres --single -D base postgres 2>/dev/null | grep -E '(count|sum) =';"
+            "$as pg_controldata base | grep 'cluster state'",
+        "allow=*");
     CHECK(has(run.outcome.out, "sum = \"625000000\""));
     CHECK(has(run.outcome.out, "shut down"));
     uint64_t wal = 0, pages = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preload adapter tells of each call once, with its file, offset and length: of deeds whose outcome is known, alone (a
-// pipeline in the process) and in a session (children too).
+// The preload adapter tells of each call once, with its file, offset and length: of deeds whose outcome is known, alone
+// (a pipeline in the process) and in a session (children too).
 #include "support/catch.hpp"
 
 #include "support/preload.hpp"
@@ -41,9 +41,9 @@ struct Story {
 
 TEST_CASE("writes are told once, where they went") {
     const bool session = GENERATE(false, true);
-    CHECK(Story("writes", session).of("a") ==
-          Lines{"write 0+1000", "write 8192+4096", "write 1000+150", "write 20000+150", "write 1150+150",
-                "write 30000+100", "write 5+10", "write 115+1", "write 116+2", "write 40000+3"});
+    CHECK(Story("writes", session).of("a") == Lines{"write 0+1000", "write 8192+4096", "write 1000+150",
+                                                    "write 20000+150", "write 1150+150", "write 30000+100",
+                                                    "write 5+10", "write 115+1", "write 116+2", "write 40000+3"});
     CHECK(Story("append", session).of("a") ==
           Lines{"write 0+10", "write 10+10", "write 20+5", "write 25+5", "write 30+7"});
     const Story tracked("tracked", session);
@@ -99,9 +99,9 @@ TEST_CASE("names that go take their data along") {
 
 TEST_CASE("parts of files die and are synced") {
     const bool session = GENERATE(false, true);
-    CHECK(Story("ranges", session).of("a") ==
-          Lines{"write 0+65536", "death 4096+8192 trim", "death 16384+4096 trim", "death 32768+end trim",
-                "sync 0+4096 range", "sync 0+end fsync", "sync 0+end fsync", "sync 0+end close"});
+    CHECK(Story("ranges", session).of("a") == Lines{"write 0+65536", "death 4096+8192 trim", "death 16384+4096 trim",
+                                                    "death 32768+end trim", "sync 0+4096 range", "sync 0+end fsync",
+                                                    "sync 0+end fsync", "sync 0+end close"});
     CHECK(Story("nameless", session).of("a") ==
           Lines{"write 0+100", "write 100+100", "write 200+100", "death 0+end unlink"});
 }
@@ -116,8 +116,8 @@ TEST_CASE("pages written through memory are told of when they are synced") {
         WARN("a kernel without cachestat: whole ranges");
         return;
     }
-    CHECK(story.of("a") == Lines{"write 0+4096", "write 8192+4096", "write 409600+8192", "write 8192+4096",
-                                 "write 999424+4096"});
+    CHECK(story.of("a") ==
+          Lines{"write 0+4096", "write 8192+4096", "write 409600+8192", "write 8192+4096", "write 999424+4096"});
 }
 
 TEST_CASE("pages of a mapped file whose descriptor is closed are told of as well, and its locks are kept") {
@@ -127,7 +127,8 @@ TEST_CASE("pages of a mapped file whose descriptor is closed are told of as well
         return;
     }
     CHECK(story.of("a") == Lines{"sync 0+end close", "write 8192+4096", "write 409600+4096"});
-    CHECK(story.of("locked") == Lines{"sync 0+end close", "write 0+65536", "write 0+65536"}); // its pages cannot be asked about
+    CHECK(story.of("locked") ==
+          Lines{"sync 0+end close", "write 0+65536", "write 0+65536"}); // its pages cannot be asked about
 }
 
 TEST_CASE("children are recorded, in a session and by a daemon of the program's own") {

@@ -54,8 +54,8 @@ TEST_CASE("report: a self-contained page with every part") {
         CHECK_FALSE(has(own, "https://"));
     }
     SECTION("all plots are drawn") {
-        for (const char *plot : {"waf-per-policy", "waf-over-time-same", "waf-over-time-shared", "lifetimes",
-                                 "streams-over-time"}) {
+        for (const char *plot :
+             {"waf-per-policy", "waf-over-time-same", "waf-over-time-shared", "lifetimes", "streams-over-time"}) {
             INFO(plot);
             CHECK(has(own, std::string("id=\"") + plot + "\""));
         }

@@ -36,22 +36,20 @@ struct Run {
 
 // One db_bench run with shadow drive and recorder.
 Run record(const Folder &folder, const std::string &name) {
-    const Outcome outcome = run(
-        db_bench(folder / name, "tributary://policy=pcstream,drive=emulated,trace=" +
-                                    (folder / name) + ".trace,stats=" + (folder / name) + ".json"),
-        preloaded);
+    const Outcome outcome =
+        run(db_bench(folder / name, "tributary://policy=pcstream,drive=emulated,trace=" + (folder / name) +
+                                        ".trace,stats=" + (folder / name) + ".json"),
+            preloaded);
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
-    return {read_trace((folder / name) + ".trace"),
-            Json::parse(read_file((folder / name) + ".json"))};
+    return {read_trace((folder / name) + ".trace"), Json::parse(read_file((folder / name) + ".json"))};
 }
 
-std::set<uint64_t> signatures_of(const Recording &recording, trib_file_kind kind, int level_min,
-                                 int level_max) {
+std::set<uint64_t> signatures_of(const Recording &recording, trib_file_kind kind, int level_min, int level_max) {
     std::set<uint64_t> signatures;
     for (const trib_event &event : recording.events)
-        if (event.kind == TRIB_EVENT_WRITE && event.who.file_kind == kind &&
-            event.who.level >= level_min && event.who.level <= level_max)
+        if (event.kind == TRIB_EVENT_WRITE && event.who.file_kind == kind && event.who.level >= level_min &&
+            event.who.level <= level_max)
             signatures.insert(event.who.signature);
     return signatures;
 }
@@ -140,8 +138,8 @@ TEST_CASE("what db_bench writes is recorded exactly") {
         if (event["event"] == "table_file_deletion")
             deleted.insert(event["file_number"].get<int>());
     }
-    const auto written_and_deleted = std::count_if(
-        deleted.begin(), deleted.end(), [&](int number) { return written.count(number); });
+    const auto written_and_deleted =
+        std::count_if(deleted.begin(), deleted.end(), [&](int number) { return written.count(number); });
     CHECK(written_and_deleted > 10);
     CHECK(count_unlinked_tables(one.recording) >= static_cast<uint64_t>(written_and_deleted));
     CHECK(count_unlinked_tables(one.recording) <= deleted.size());
@@ -159,8 +157,7 @@ TEST_CASE("what db_bench writes is recorded exactly") {
             if (event.who.file_kind == TRIB_FILE_SST)
                 REQUIRE(event.who.column_family != 0);
         }
-    for (int kind :
-         {TRIB_FILE_WAL, TRIB_FILE_SST, TRIB_FILE_MANIFEST, TRIB_FILE_LOG, TRIB_FILE_TEMP})
+    for (int kind : {TRIB_FILE_WAL, TRIB_FILE_SST, TRIB_FILE_MANIFEST, TRIB_FILE_LOG, TRIB_FILE_TEMP})
         CHECK(kinds.count(kind) == 1);
 
     // The LOG ends with the figures.
@@ -212,9 +209,8 @@ TEST_CASE("the plugin changes no data") {
 
     const Outcome consistent = run({"ldb", "--db=" + (folder / "ours"), "checkconsistency"});
     CHECK(consistent.code == 0);
-    const Outcome tables = run(
-        {"sst_dump", "--file=" + (folder / "ours"), "--command=verify", "--fs_uri=tributary://"},
-        preloaded);
+    const Outcome tables =
+        run({"sst_dump", "--file=" + (folder / "ours"), "--command=verify", "--fs_uri=tributary://"}, preloaded);
     INFO(tables.err);
     CHECK(tables.code == 0);
     CHECK_FALSE(has(tables.out + tables.err, "orruption"));
@@ -231,22 +227,20 @@ TEST_CASE("a recorder that fails never fails a write") {
     const Outcome full = keeps_going("full", "trace=/dev/full");
     CHECK(has(full.err, "/dev/full"));
     const Outcome unwritable =
-        keeps_going("unwritable", "state=" + (folder / "no/such/folder") +
-                                      ",trace=" + (folder / "unwritable.trace"));
+        keeps_going("unwritable", "state=" + (folder / "no/such/folder") + ",trace=" + (folder / "unwritable.trace"));
     CHECK(has(unwritable.err, "going on without state=\n"));
     CHECK(read_trace(folder / "unwritable.trace").events.size() > 100);
     const std::string expected = dump(folder / "full", "");
     CHECK(dump(folder / "unwritable", "") == expected);
 
     // A ring of the smallest size loses events, counts them, and loses no data.
-    keeps_going("narrow", "process-ring=1024,trace=" + (folder / "narrow.trace") +
-                              ",stats=" + (folder / "narrow.json"));
+    keeps_going("narrow",
+                "process-ring=1024,trace=" + (folder / "narrow.trace") + ",stats=" + (folder / "narrow.json"));
     CHECK(dump(folder / "narrow", "") == expected);
     const Json stats = Json::parse(read_file(folder / "narrow.json"));
     CHECK(read_trace(folder / "narrow.trace").gap_events == stats["events_dropped"]);
 
-    const Outcome strict =
-        run(db_bench(folder / "strict", "tributary://strict=1,trace=/dev/full"), preloaded);
+    const Outcome strict = run(db_bench(folder / "strict", "tributary://strict=1,trace=/dev/full"), preloaded);
     CHECK(strict.code == 1);
     CHECK(has(strict.err, "/dev/full"));
 }
@@ -260,14 +254,12 @@ TEST_CASE("a trace file that can grow no more ends the recording, not the run") 
         WARN("not tried: user namespaces are not allowed here");
         return;
     }
-    std::string command = "mount -t tmpfs -o size=4096 none " + quoted(small) +
-                          " && LD_PRELOAD=" + quoted(preloaded.at("LD_PRELOAD"));
-    for (const std::string &argument :
-         db_bench(folder / "db",
-                  "tributary://trace=" + small + "/t.trace,disk_floor=0,stats=" + (folder / "stats.json")))
+    std::string command =
+        "mount -t tmpfs -o size=4096 none " + quoted(small) + " && LD_PRELOAD=" + quoted(preloaded.at("LD_PRELOAD"));
+    for (const std::string &argument : db_bench(
+             folder / "db", "tributary://trace=" + small + "/t.trace,disk_floor=0,stats=" + (folder / "stats.json")))
         command += " " + quoted(argument);
-    const Outcome outcome =
-        run({"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", command});
+    const Outcome outcome = run({"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", command});
     INFO(outcome.err);
     CHECK(outcome.code == 0);
     CHECK(Json::parse(read_file(folder / "stats.json"))["trace_errors"] > 0);
@@ -342,8 +334,7 @@ TEST_CASE("a plugin built for another RocksDB refuses to register") {
     REQUIRE_FALSE(plugin.empty());
     fs::copy_file(preloaded.at("LD_PRELOAD"), folder / "libtributary-rocksdb.so");
     fs::copy_file(TRIB_OTHER_PLUGIN, folder / plugin);
-    const Outcome outcome =
-        run(db_bench(folder / "db", ""), {{"LD_PRELOAD", folder / "libtributary-rocksdb.so"}});
+    const Outcome outcome = run(db_bench(folder / "db", ""), {{"LD_PRELOAD", folder / "libtributary-rocksdb.so"}});
     INFO(outcome.err);
     CHECK(outcome.code == 0);
     CHECK(has(outcome.err, "built for RocksDB"));

@@ -31,8 +31,7 @@ using trib_test::quoted;
 using trib_test::read_file;
 using trib_test::run;
 
-inline const Environment preloaded = {
-    {"LD_PRELOAD", TRIB_BINARY_DIR "/rocksdb-env/libtributary-rocksdb.so"}};
+inline const Environment preloaded = {{"LD_PRELOAD", TRIB_BINARY_DIR "/rocksdb-env/libtributary-rocksdb.so"}};
 
 // Everything a trace holds; events in order.
 struct Recording {

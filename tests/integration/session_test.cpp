@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions over real processes: nothing of a survivor is lost, whoever dies when; causes come before effects; no process
-// waits for another or for the recorder.
+// Sessions over real processes: nothing of a survivor is lost, whoever dies when; causes come before effects; no
+// process waits for another or for the recorder.
 #include "support/catch.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -87,7 +87,8 @@ extern "C" __attribute__((visibility("default"))) void signature_plugin_loading(
 }
 
 namespace {
-// In a child, which ends if it hangs. Under ThreadSanitizer such children hang, why is not known; in process they do not.
+// In a child, which ends if it hangs. Under ThreadSanitizer such children hang, why is not known; in process they do
+// not.
 template <typename Body> bool apart(Body body) {
 #ifdef __SANITIZE_THREAD__
     return body();
@@ -290,32 +291,32 @@ TEST_CASE("more threads than there are records get the same signatures, and reco
     const unsigned threads = SIGNATURE_HOST_SANITIZED ? 100 : 1200;
     const uint64_t expected = along("abc");
     CHECK(apart([threads, expected] {
-              std::atomic<unsigned> here{0}, wrong_here{0};
-              std::atomic<bool> stop{false};
-              std::vector<std::thread> all;
-              for (unsigned i = 0; i < threads; i++)
-                  all.emplace_back([&] {
-                      for (unsigned round = 0; round < 3; round++)
-                          wrong_here += along("abc") != expected;
-                      here++;
-                      while (!stop)
-                          usleep(10000);
-                  });
-              while (here < threads)
-                  usleep(1000);
-              stop = true;
-              for (auto &thread : all)
-                  thread.join();
-              struct trib_signature_stats before, after;
-              trib_signature_statistics(&before);
-              for (unsigned i = 0; i < 50; i++)
-                  std::thread([] {
-                      for (unsigned round = 0; round < 11; round++)
-                          along("fed");
-                  }).join();
-              trib_signature_statistics(&after);
-              return wrong_here == 0 && after.memo_hits - before.memo_hits >= 50 * 10;
-          }));
+        std::atomic<unsigned> here{0}, wrong_here{0};
+        std::atomic<bool> stop{false};
+        std::vector<std::thread> all;
+        for (unsigned i = 0; i < threads; i++)
+            all.emplace_back([&] {
+                for (unsigned round = 0; round < 3; round++)
+                    wrong_here += along("abc") != expected;
+                here++;
+                while (!stop)
+                    usleep(10000);
+            });
+        while (here < threads)
+            usleep(1000);
+        stop = true;
+        for (auto &thread : all)
+            thread.join();
+        struct trib_signature_stats before, after;
+        trib_signature_statistics(&before);
+        for (unsigned i = 0; i < 50; i++)
+            std::thread([] {
+                for (unsigned round = 0; round < 11; round++)
+                    along("fed");
+            }).join();
+        trib_signature_statistics(&after);
+        return wrong_here == 0 && after.memo_hits - before.memo_hits >= 50 * 10;
+    }));
 }
 
 TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their parent's captures alone") {
@@ -341,7 +342,8 @@ TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their 
             waitpid(child, &status, 0);
             failures += status != 0;
             failures += in_child([expected] { return along("abc") == expected; }) != 0;
-        }).join();
+        })
+            .join();
         volatile uint64_t in_child_of_vfork = 0;
         const pid_t child = vfork();
         if (child == 0) {
@@ -360,18 +362,44 @@ TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their 
 TEST_CASE("the objects of captures ask nothing of libc that allocates, locks, waits or ends the program") {
     if (SIGNATURE_HOST_SANITIZED)
         return;
-    const std::set<std::string> always = {"memcpy", "memset", "memcmp", "memmove", "strlen", "strnlen", "strncmp",
+    const std::set<std::string> always = {"memcpy",
+                                          "memset",
+                                          "memcmp",
+                                          "memmove",
+                                          "strlen",
+                                          "strnlen",
+                                          "strncmp",
                                           "strrchr",
-                                          "strcspn", "bcmp", "_GLOBAL_OFFSET_TABLE_", "pthread_self"};
-    const std::set<std::string> at_start = {
-        "mmap", "munmap", "madvise", "readlink", "getrlimit", "getauxval", "open", "read", "close", "__errno_location",
-        "program_invocation_name", "gnu_get_libc_version", "dl_iterate_phdr", "_dl_find_object", "__libc_stack_end",
-        "pthread_getattr_np", "pthread_attr_getstack", "pthread_attr_destroy", "pthread_key_create",
-        "pthread_key_delete",
-        "pthread_setspecific", "pthread_atfork"};
-    const std::set<std::string> files = {"capture.c.o", "cfi.c.o", "dictionary.c.o", "eh_frame.c.o", "elf_image.c.o",
-                                         "expression.c.o", "loader.c.o", "memo.c.o", "modules.c.o", "named.c.o",
-                                         "own_stack.c.o", "start.c.o", "thread.c.o", "unwind.c.o"};
+                                          "strcspn",
+                                          "bcmp",
+                                          "_GLOBAL_OFFSET_TABLE_",
+                                          "pthread_self"};
+    const std::set<std::string> at_start = {"mmap",
+                                            "munmap",
+                                            "madvise",
+                                            "readlink",
+                                            "getrlimit",
+                                            "getauxval",
+                                            "open",
+                                            "read",
+                                            "close",
+                                            "__errno_location",
+                                            "program_invocation_name",
+                                            "gnu_get_libc_version",
+                                            "dl_iterate_phdr",
+                                            "_dl_find_object",
+                                            "__libc_stack_end",
+                                            "pthread_getattr_np",
+                                            "pthread_attr_getstack",
+                                            "pthread_attr_destroy",
+                                            "pthread_key_create",
+                                            "pthread_key_delete",
+                                            "pthread_setspecific",
+                                            "pthread_atfork"};
+    const std::set<std::string> files = {"capture.c.o",   "cfi.c.o",        "dictionary.c.o", "eh_frame.c.o",
+                                         "elf_image.c.o", "expression.c.o", "loader.c.o",     "memo.c.o",
+                                         "modules.c.o",   "named.c.o",      "own_stack.c.o",  "start.c.o",
+                                         "thread.c.o",    "unwind.c.o"};
     const std::set<std::string> starting = {"dictionary.c.o", "loader.c.o", "own_stack.c.o", "start.c.o", "thread.c.o"};
     const trib_test::Outcome listed = trib_test::run({"nm", "-A", "-u", SIGNATURE_ARCHIVE});
     REQUIRE(listed.code == 0);

@@ -20,8 +20,7 @@
 namespace {
 
 __attribute__((noinline)) void take(void *arg) {
-    *static_cast<uint64_t *>(arg) =
-        trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_DEFAULT);
+    *static_cast<uint64_t *>(arg) = trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_DEFAULT);
 }
 
 __attribute__((noinline)) uint64_t along(const char *program) {
@@ -93,8 +92,7 @@ TEST_CASE("two runs of a program give the same signatures at different addresses
 }
 
 TEST_CASE("a program at a fixed address without build-id has stable signatures too") {
-    const std::string command =
-        std::string(SIGNATURE_HELPER_FIXED) + " " SIGNATURE_PLUGIN_ONE " 2>/dev/null";
+    const std::string command = std::string(SIGNATURE_HELPER_FIXED) + " " SIGNATURE_PLUGIN_ONE " 2>/dev/null";
     const std::string first = run(command);
     CHECK(run(command) == first);
     CHECK(first.find(" 0\n") == std::string::npos);
@@ -225,8 +223,8 @@ void fibre() {
 
 TEST_CASE("a fibre's stack is not read beyond the caller's frame") {
     constexpr size_t page = 4096, room = 64 * 1024;
-    auto *memory = static_cast<char *>(
-        mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto *memory =
+        static_cast<char *>(mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     REQUIRE(memory != MAP_FAILED);
     REQUIRE(mprotect(memory + room, page, PROT_NONE) == 0);
     struct trib_signature_stats before, after;
@@ -348,6 +346,5 @@ TEST_CASE("records of ended threads are used again") {
         std::thread([] { along("abc"); }).join();
     std::ifstream("/proc/self/statm") >> after;
     REQUIRE(after > 0);
-    CHECK(after <
-          before + 64 * 1024 * 1024 / 4096); // 300 records would be 50 MiB and their stacks 2.4 GiB
+    CHECK(after < before + 64 * 1024 * 1024 / 4096); // 300 records would be 50 MiB and their stacks 2.4 GiB
 }

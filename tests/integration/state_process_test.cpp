@@ -49,8 +49,7 @@ class Handle {
 
     int write(uint64_t key, uint64_t file, uint64_t offset, uint64_t length) {
         trib_event event = {};
-        event.file = file, event.offset_bytes = offset, event.length_bytes = length,
-        event.stream = 1;
+        event.file = file, event.offset_bytes = offset, event.length_bytes = length, event.stream = 1;
         event.who.signature = key;
         trib_attribute_ref ref = trib_state_intern(state, key, &event.who);
         uint64_t clock = trib_state_clock_advance(state, length);
@@ -58,15 +57,13 @@ class Handle {
     }
     int kill(uint64_t file, uint64_t offset, uint64_t length) {
         trib_event event = {};
-        event.file = file, event.offset_bytes = offset, event.length_bytes = length,
-        event.cause = TRIB_CAUSE_TRIM;
+        event.file = file, event.offset_bytes = offset, event.length_bytes = length, event.cause = TRIB_CAUSE_TRIM;
         return trib_extents_kill(extents, &event, trib_state_clock(state), died, this);
     }
     // One random step of a busy engine: appends, overwrites of blocks, holes, deletes, new call
     // paths.
     void step(std::mt19937_64 &random, uint64_t file_base) {
-        uint64_t file = file_base + random() % 16, offset = random() % 64 * 4096,
-                 length = (1 + random() % 4) * 2048;
+        uint64_t file = file_base + random() % 16, offset = random() % 64 * 4096, length = (1 + random() % 4) * 2048;
         uint64_t key = 1 + random() % (random() % 8 ? 8 : 2 * kAttributes);
         uint64_t what = random() % 16;
         if (what == 0)
@@ -96,10 +93,7 @@ std::vector<trib_death> require_invariants(Handle &handle) {
     trib_state_lock(handle.state);
     trib_extents_visit(
         handle.extents, trib_state_clock(handle.state),
-        [](void *arg, const trib_death *run) {
-            static_cast<std::vector<trib_death> *>(arg)->push_back(*run);
-        },
-        &live);
+        [](void *arg, const trib_death *run) { static_cast<std::vector<trib_death> *>(arg)->push_back(*run); }, &live);
     std::sort(live.begin(), live.end(), [](const trib_death &a, const trib_death &b) {
         return std::tie(a.file, a.offset_bytes) < std::tie(b.file, b.offset_bytes);
     });
@@ -165,8 +159,7 @@ template <class Work> pid_t start_child(volatile char *ready, Work work) {
 }
 
 volatile char *shared_byte() {
-    static void *page =
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    static void *page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return static_cast<volatile char *>(page);
 }
 
@@ -194,8 +187,7 @@ TEST_CASE("live runs, estimates and the clock survive a restart") {
     Handle handle(path);
     REQUIRE(handle.rc == 0);
     REQUIRE(trib_state_clock(handle.state) == clock);
-    REQUIRE(trib_state_attribute(handle.state, trib_state_find(handle.state, 3))->lifetime_mean ==
-            mean);
+    REQUIRE(trib_state_attribute(handle.state, trib_state_find(handle.state, 3))->lifetime_mean == mean);
     auto after = require_invariants(handle);
     REQUIRE(after.size() == before.size());
     for (size_t i = 0; i < after.size(); i++) {
@@ -303,8 +295,7 @@ TEST_CASE("threads of one process share the lock, readers need none") {
         });
     std::thread reader([&] {
         for (uint64_t key = 1; !stop; key = key % 64 + 1) {
-            const trib_attribute *row =
-                trib_state_attribute(handle.state, trib_state_find(handle.state, key));
+            const trib_attribute *row = trib_state_attribute(handle.state, trib_state_find(handle.state, key));
             if (row && trib_estimate_effective(row, trib_state_clock(handle.state)) < 0)
                 wrong++;
         }

@@ -20,8 +20,7 @@ double run(const std::string &workload, const std::string &of, const std::string
     trib_error error{};
     trib_workload *opened = nullptr;
     REQUIRE(trib_workload_open(&opened, workload.c_str(), of.c_str(), &error) == 0);
-    const std::unique_ptr<trib_workload, void (*)(trib_workload *)> events(opened,
-                                                                           trib_workload_close);
+    const std::unique_ptr<trib_workload, void (*)(trib_workload *)> events(opened, trib_workload_close);
     Pipeline pipeline(options);
     INFO(pipeline.error());
     REQUIRE(pipeline.rc() == 0);
@@ -41,16 +40,14 @@ double run(const std::string &workload, const std::string &of, const std::string
 
 double in_place(const std::string &workload, const std::string &policy, const std::string &victim) {
     return run(workload, "size=128M,host=1G",
-               "drive=emulated,capacity=128M,op=20,superblock=128K,victim=" + victim +
-                   ",policy=" + policy);
+               "drive=emulated,capacity=128M,op=20,superblock=128K,victim=" + victim + ",policy=" + policy);
 }
 
 } // namespace
 
 // FAST'22's comparators put what collection copies into one class of its own, hence gc=shared; its
 // baseline does not separate at all.
-TEST_CASE(
-    "zipf in place: SepBIT copies less than AutoStream, and AutoStream less than none (G12)") {
+TEST_CASE("zipf in place: SepBIT copies less than AutoStream, and AutoStream less than none (G12)") {
     const std::string victim = GENERATE("greedy", "cost-benefit");
     const double none = in_place("zipf", "none,gc=same", victim);
     const double sfr = in_place("zipf", "autostream-sfr,gc=shared", victim);
@@ -65,10 +62,9 @@ TEST_CASE(
 
 TEST_CASE("uniform in place: nothing to learn, so all are equal within 3 % (G12)") {
     const double none = in_place("uniform", "none,gc=same", "greedy");
-    for (const char *policy :
-         {"autostream-sfr,gc=same", "autostream-sfr,gc=shared",
-          "autostream-sfr,decay_exponent=real,gc=same", "autostream-mq,gc=same",
-          "autostream-mq,gc=shared", "sepbit,gc=same", "sepbit,gc=shared", "sepbit,gc=class"}) {
+    for (const char *policy : {"autostream-sfr,gc=same", "autostream-sfr,gc=shared",
+                               "autostream-sfr,decay_exponent=real,gc=same", "autostream-mq,gc=same",
+                               "autostream-mq,gc=shared", "sepbit,gc=same", "sepbit,gc=shared", "sepbit,gc=class"}) {
         CAPTURE(policy);
         CHECK(in_place("uniform", policy, "greedy") == Approx(none).epsilon(0.03));
     }

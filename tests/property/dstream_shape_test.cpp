@@ -46,11 +46,11 @@ class Load {
         const double host = double(after.host_pages - before.host_pages);
         Ios ios;
         ios.gc = 2 * double(after.gc_pages - before.gc_pages) / host; // read and programmed
-        ios.metadata = double(after.metadata_pages - before.metadata_pages +
-                              after.metadata_read_pages - before.metadata_read_pages) /
+        ios.metadata = double(after.metadata_pages - before.metadata_pages + after.metadata_read_pages -
+                              before.metadata_read_pages) /
                        host;
-        ios.miss_percent = 100 * double(after.map_misses - before.map_misses) /
-                           double(after.map_lookups - before.map_lookups);
+        ios.miss_percent =
+            100 * double(after.map_misses - before.map_misses) / double(after.map_lookups - before.map_lookups);
         return ios;
     }
     // Streams in use, from the size that the cache was given.
@@ -108,10 +108,8 @@ static Ios steady(const std::string &options) {
     return load.run(1.5);
 }
 
-TEST_CASE(
-    "more streams: fewer copies, more mapping traffic, and after a few more of both together") {
-    const Ios one = steady("k=1"), four = steady("k=4"), eight = steady("k=8"),
-              sixteen = steady("k=16");
+TEST_CASE("more streams: fewer copies, more mapping traffic, and after a few more of both together") {
+    const Ios one = steady("k=1"), four = steady("k=4"), eight = steady("k=8"), sixteen = steady("k=16");
     CHECK(sixteen.gc < 0.8 * one.gc);
     CHECK(four.gc < one.gc);
     CHECK(four.metadata < eight.metadata);

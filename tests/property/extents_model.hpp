@@ -40,8 +40,7 @@ class Model {
   public:
     std::map<uint64_t, std::map<uint64_t, Run>> files;
 
-    std::vector<Death> kill(uint64_t file, uint64_t from, uint64_t to, uint64_t clock,
-                            uint8_t cause) {
+    std::vector<Death> kill(uint64_t file, uint64_t from, uint64_t to, uint64_t clock, uint8_t cause) {
         std::vector<Death> deaths;
         auto &runs = files[file];
         auto first = runs.lower_bound(from);
@@ -71,8 +70,7 @@ class Model {
         auto deaths = kill(w.file, w.offset, w.offset + w.length, w.clock, TRIB_CAUSE_OVERWRITE);
         auto &runs = files[w.file];
         auto next = runs.lower_bound(w.offset);
-        if (next != runs.begin() &&
-            grows(*std::prev(next), w, next == runs.end() && deaths.empty()))
+        if (next != runs.begin() && grows(*std::prev(next), w, next == runs.end() && deaths.empty()))
             return deaths;
         runs[w.offset] = {w.length, w.attribute, w.stream, (long double)w.clock};
         return deaths;
@@ -88,14 +86,12 @@ class Model {
   private:
     static bool grows(std::pair<const uint64_t, Run> &before, const Write &w, bool append) {
         auto &[offset, run] = before;
-        if (offset + run.length != w.offset || run.attribute != w.attribute ||
-            run.stream != w.stream)
+        if (offset + run.length != w.offset || run.attribute != w.attribute || run.stream != w.stream)
             return false;
         uint64_t stored = (uint64_t)run.birth / 64 * 64; // births are kept in units of 64 bytes
         if (!append && w.clock > stored + 1048576 /* a mebibyte of writes, docs/decisions/0004-state-file.md */)
             return false;
-        run.birth =
-            (run.birth * run.length + (long double)w.clock * w.length) / (run.length + w.length);
+        run.birth = (run.birth * run.length + (long double)w.clock * w.length) / (run.length + w.length);
         run.length += w.length;
         return true;
     }

@@ -16,8 +16,7 @@ using namespace extents_model;
 
 namespace {
 
-constexpr double kBirthTolerance =
-    128; // bytes: two units, for runs that lost the rest of a division
+constexpr double kBirthTolerance = 128; // bytes: two units, for runs that lost the rest of a division
 
 void collect(void *arg, const trib_death *death) {
     static_cast<std::vector<trib_death> *>(arg)->push_back(*death);
@@ -31,8 +30,7 @@ void require_same(const std::vector<Death> &expected, const std::vector<trib_dea
         bool same = g.attribute == e.attribute && g.file == e.file && g.offset_bytes == e.offset &&
                     g.length_bytes == e.length && g.stream == e.stream && g.cause == e.cause &&
                     std::fabs((double)g.age_bytes - (double)e.age) <= kBirthTolerance;
-        CAPTURE(i, g.file, g.offset_bytes, e.offset, g.length_bytes, e.length, g.age_bytes,
-                (double)e.age);
+        CAPTURE(i, g.file, g.offset_bytes, e.offset, g.length_bytes, e.length, g.age_bytes, (double)e.age);
         REQUIRE(same);
     }
 }
@@ -65,11 +63,9 @@ class Subject {
         return deaths;
     }
 
-    std::vector<trib_death> kill(uint64_t file, uint64_t from, uint64_t length, uint64_t clock,
-                                 uint8_t cause) {
+    std::vector<trib_death> kill(uint64_t file, uint64_t from, uint64_t length, uint64_t clock, uint8_t cause) {
         trib_event event = {};
-        event.file = file, event.offset_bytes = from, event.length_bytes = length,
-        event.cause = cause;
+        event.file = file, event.offset_bytes = from, event.length_bytes = length, event.cause = cause;
         std::vector<trib_death> deaths;
         REQUIRE(trib_extents_kill(extents, &event, clock, collect, &deaths) == 0);
         return deaths;
@@ -84,8 +80,7 @@ class Subject {
         std::vector<Death> expected;
         for (auto &[file, runs] : model.files)
             for (auto &[offset, run] : runs)
-                expected.push_back(
-                    {run.attribute, file, offset, run.length, clock - run.birth, run.stream, 0});
+                expected.push_back({run.attribute, file, offset, run.length, clock - run.birth, run.stream, 0});
         require_same(expected, live);
         check_sums(live, clock);
     }
@@ -105,8 +100,8 @@ class Subject {
         bool disjoint = ends.size() == live.size();
         for (auto run = ends.begin(); run != ends.end(); run++) {
             auto next = std::next(run);
-            disjoint &= next == ends.end() || next->first.first != run->first.first ||
-                        run->second <= next->first.second;
+            disjoint &=
+                next == ends.end() || next->first.first != run->first.first || run->second <= next->first.second;
         }
         REQUIRE(disjoint);
         trib_extents_stats stats;
@@ -127,8 +122,7 @@ class Subject {
         for (auto &run : live) {
             live_bytes += run.length_bytes;
             rows[run.attribute].first += run.length_bytes;
-            rows[run.attribute].second +=
-                (double)run.length_bytes * (double)(clock - run.age_bytes) / 4096;
+            rows[run.attribute].second += (double)run.length_bytes * (double)(clock - run.age_bytes) / 4096;
         }
         REQUIRE(stats.runs == live.size());
         REQUIRE(stats.live_bytes == live_bytes);
@@ -167,10 +161,8 @@ void run_random(unsigned seed, int steps, const Shape &shape) {
             auto cause = (uint8_t)(TRIB_CAUSE_TRIM + below(4));
             from = all ? 0 : from;
             bool to_end = below(2) == 0;
-            auto expected =
-                model.kill(file, from, to_end ? UINT64_MAX : from + length, clock, cause);
-            require_same(expected, subject.kill(file, from, to_end ? TRIB_LENGTH_TO_END : length,
-                                                clock, cause));
+            auto expected = model.kill(file, from, to_end ? UINT64_MAX : from + length, clock, cause);
+            require_same(expected, subject.kill(file, from, to_end ? TRIB_LENGTH_TO_END : length, clock, cause));
         } else {
             Write w = {file,
                        from,
@@ -218,9 +210,7 @@ TEST_CASE("a large tree of blocks with stale hints agrees with the naive model")
     Model model;
     uint64_t clock = 0;
     for (uint64_t step = 0; step < 3 * kBlocks; step++, clock += kBlock) {
-        uint64_t block = step < kBlocks ? step * 5 % kBlocks
-                         : random() % 2 ? random() % 64
-                                        : random() % kBlocks;
+        uint64_t block = step < kBlocks ? step * 5 % kBlocks : random() % 2 ? random() % 64 : random() % kBlocks;
         Write w = {0, block * kBlock, kBlock, subject.attributes[block % 3], 1, clock};
         if (step > kBlocks && random() % 8 == 0) {
             w.length = kBlock / 2;
@@ -253,9 +243,8 @@ TEST_CASE("a full arena loses runs but never its balance") {
             if (random() % 4 == 0)
                 REQUIRE(trib_extents_kill(subject.extents, &event, clock, collect, &deaths) == 0);
             else
-                dropped +=
-                    trib_extents_write(subject.extents, &event, subject.attributes[random() % 3],
-                                       clock, collect, &deaths) == -ENOSPC;
+                dropped += trib_extents_write(subject.extents, &event, subject.attributes[random() % 3], clock, collect,
+                                              &deaths) == -ENOSPC;
             clock += 4096;
             subject.check_balance(clock);
         }

@@ -42,9 +42,7 @@ double waf(const std::string &policy, const Next &next, uint64_t capacities) {
                       "streams=8,runs=16384");
     INFO(pipeline.error());
     REQUIRE(pipeline.rc() == 0);
-    auto process = [&](const trib_event &event) {
-        REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0);
-    };
+    auto process = [&](const trib_event &event) { REQUIRE(trib_pipeline_process(pipeline.get(), &event) == 0); };
     for (uint64_t lba = 0; lba < BLOCKS; lba += CHUNK)
         process(write_of(lba, CHUNK));
     trib_status half{};
@@ -111,8 +109,7 @@ Next shifting(uint64_t period, bool in_one_piece) {
         const bool want_hot = random->chance(97);
         for (;;) {
             const uint64_t lba = random->below(BLOCKS), chunk = lba / CHUNK;
-            const bool is_hot = in_one_piece ? chunk / (CHUNKS / 8) == epoch * 3 % 8
-                                             : scatter(chunk, epoch) % 8 == 0;
+            const bool is_hot = in_one_piece ? chunk / (CHUNKS / 8) == epoch * 3 % 8 : scatter(chunk, epoch) % 8 == 0;
             if (is_hot == want_hot)
                 return lba;
         }
@@ -161,8 +158,7 @@ TEST_CASE("F2: the decimal matrix does no worse than the binary one") {
 TEST_CASE("F3: WAF rises with the chunk, slowly up to 32 KiB and fast beyond") {
     std::map<int, double> found;
     for (int kib : {8, 32, 128, 512, 1024})
-        found[kib] = waf("fios,train=800,features=frequency,chunk=" + std::to_string(kib) + "K",
-                         rounds(), 25);
+        found[kib] = waf("fios,train=800,features=frequency,chunk=" + std::to_string(kib) + "K", rounds(), 25);
     CAPTURE(found[8], found[32], found[128], found[512], found[1024]);
     double before = 0;
     for (const auto &[kib, value] : found) {
@@ -175,9 +171,7 @@ TEST_CASE("F3: WAF rises with the chunk, slowly up to 32 KiB and fast beyond") {
 
 TEST_CASE("F4: learning online beats learning once when the workload changes") {
     const int which = GENERATE(0, 1, 2);
-    auto workload = [&] {
-        return which == 0 ? rounds(2 * BLOCKS) : shifting(2 * BLOCKS, which == 1);
-    };
+    auto workload = [&] { return which == 0 ? rounds(2 * BLOCKS) : shifting(2 * BLOCKS, which == 1); };
     const double once = waf("fios,train=300,features=frequency", workload(), 24);
     const double online = waf("ofios", workload(), 24);
     CAPTURE(which, once, online);
@@ -186,9 +180,7 @@ TEST_CASE("F4: learning online beats learning once when the workload changes") {
 
 TEST_CASE("F5: training in the whole window does no worse than in its last fifth") {
     const int which = GENERATE(0, 1, 2);
-    auto workload = [&] {
-        return which == 0 ? rounds(2 * BLOCKS) : shifting(2 * BLOCKS, which == 1);
-    };
+    auto workload = [&] { return which == 0 ? rounds(2 * BLOCKS) : shifting(2 * BLOCKS, which == 1); };
     const double whole = waf("ofios,sample=1", workload(), 24);
     const double fifth = waf("ofios,sample=1,train_window=20", workload(), 24);
     CAPTURE(which, whole, fifth);
@@ -216,8 +208,7 @@ TEST_CASE("F6: what the application says correlates best for one tenant, the blo
             const double speed = many ? std::pow(2.0, double(chunk % 16) / 2) : 4;
             const double unit = -std::log(1 - double(random.below(1 << 20)) / (1 << 20));
             datum.born = now;
-            datum.due =
-                now + 1 + uint64_t(32 * std::pow(2.0, datum.level) * speed * (1 + unit) / 2);
+            datum.due = now + 1 + uint64_t(32 * std::pow(2.0, datum.level) * speed * (1 + unit) / 2);
         };
         for (uint32_t chunk = 0; chunk < SOME; chunk++)
             renew(chunk, 0);

@@ -18,8 +18,7 @@ struct Run {
 };
 
 // Three groups of pages with different death rates, each in the stream that `labels` gives it.
-static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, double fill = 1.0,
-                   uint64_t seed = 4) {
+static Run grouped(trib_flash_config c, const std::vector<uint16_t> &labels, double fill = 1.0, uint64_t seed = 4) {
     auto d = flash::open(c);
     uint32_t pages = uint32_t(fill * double(c.logical_pages));
     flash::Random random(seed);
@@ -51,8 +50,8 @@ static trib_flash_config control(trib_gc_destination gc, trib_victim victim) {
 
 TEST_CASE("permuted stream labels change nothing at all") {
     for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_CLASS, TRIB_GC_PRESERVE})
-        for (auto victim : {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEFIT, TRIB_VICTIM_FIFO,
-                            TRIB_VICTIM_D_CHOICES, TRIB_VICTIM_SPARE_QUOTA}) {
+        for (auto victim : {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEFIT, TRIB_VICTIM_FIFO, TRIB_VICTIM_D_CHOICES,
+                            TRIB_VICTIM_SPARE_QUOTA}) {
             auto c = control(gc, victim);
             auto a = grouped(c, {1, 2, 3}), b = grouped(c, {3, 0, 4}), d = grouped(c, {2, 1, 0});
             CAPTURE(gc, victim);
@@ -75,8 +74,7 @@ TEST_CASE("nor when superblocks are so scarce that streams share") {
 
 // Files of a few superblocks, each rewritten whole in random order: what a log-structured engine
 // does to a drive.
-static double files_waf(const trib_flash_config &c, const std::vector<uint16_t> &labels,
-                        double fill) {
+static double files_waf(const trib_flash_config &c, const std::vector<uint16_t> &labels, double fill) {
     const uint32_t file_pages = 256;
     auto d = flash::open(c);
     uint32_t files = uint32_t(fill * double(c.logical_pages)) / file_pages;
@@ -92,8 +90,7 @@ static double files_waf(const trib_flash_config &c, const std::vector<uint16_t> 
 }
 
 TEST_CASE("at half utilisation every assignment of streams costs the same: nothing") {
-    for (auto gc :
-         {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN})
+    for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN})
         for (auto labels : {std::vector<uint16_t>{0, 0, 0}, {1, 2, 3}, {1, 1, 2}}) {
             CAPTURE(gc, labels);
             CHECK(files_waf(control(gc, TRIB_VICTIM_GREEDY), labels, 0.5) < 1.01);
@@ -164,8 +161,7 @@ TEST_CASE("preconditioning ends in steady state: the next windows agree") {
         for (int window = 0; window < 6; window++) {
             for (uint64_t i = 0; i < c.logical_pages; i++)
                 flash::write(d, random.below(c.logical_pages), 1, 0);
-            windows.push_back(1 +
-                              double(flash::stats(d).gc_pages - copied) / double(c.logical_pages));
+            windows.push_back(1 + double(flash::stats(d).gc_pages - copied) / double(c.logical_pages));
             copied = flash::stats(d).gc_pages;
         }
         CAPTURE(over_provisioning, windows);

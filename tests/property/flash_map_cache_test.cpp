@@ -175,8 +175,7 @@ TEST_CASE("the data path does not notice the cache; one that holds the whole tab
             auto d = flash::open(c);
             flash::Random random(5);
             for (uint64_t i = 0; i < 6 * c.logical_pages; i++)
-                flash::write(d, i < c.logical_pages ? i : random.below(c.logical_pages), 1,
-                             uint16_t(i % 4));
+                flash::write(d, i < c.logical_pages ? i : random.below(c.logical_pages), 1, uint16_t(i % 4));
             require_sound(d);
             found[pages] = flash::stats(d);
             CHECK(found[pages].gc_pages == found[0].gc_pages);

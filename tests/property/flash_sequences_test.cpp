@@ -10,12 +10,10 @@
 #include "support/catch.hpp"
 #include "support/flash_drive.hpp"
 
-static const trib_gc_destination DESTINATIONS[] = {
-    TRIB_GC_SAME,  TRIB_GC_SHARED,   TRIB_GC_TWIN,      TRIB_GC_PSTREAM,
-    TRIB_GC_CLASS, TRIB_GC_PRESERVE, TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN};
-static const trib_victim VICTIMS[] = {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEFIT,
-                                      TRIB_VICTIM_FIFO, TRIB_VICTIM_D_CHOICES,
-                                      TRIB_VICTIM_SPARE_QUOTA};
+static const trib_gc_destination DESTINATIONS[] = {TRIB_GC_SAME,  TRIB_GC_SHARED,   TRIB_GC_TWIN,      TRIB_GC_PSTREAM,
+                                                   TRIB_GC_CLASS, TRIB_GC_PRESERVE, TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN};
+static const trib_victim VICTIMS[] = {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEFIT, TRIB_VICTIM_FIFO,
+                                      TRIB_VICTIM_D_CHOICES, TRIB_VICTIM_SPARE_QUOTA};
 
 // What the drive asks must be true: remembers who wrote every page, checks the question, answers
 // anything.
@@ -25,8 +23,7 @@ struct Relocator {
     uint64_t wrong = 0, asked = 0;
     uint16_t answers = 4;
 
-    static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
-                             bool internal) {
+    static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class, bool internal) {
         auto *self = static_cast<Relocator *>(arg);
         self->asked++;
         self->wrong += self->streams.at(lba) != stream;
@@ -42,8 +39,7 @@ static void require_sound(const flash::Drive &d) {
     REQUIRE(rc == 0);
 }
 
-static trib_flash_config combination(trib_gc_destination gc, trib_victim victim,
-                                     Relocator *relocator) {
+static trib_flash_config combination(trib_gc_destination gc, trib_victim victim, Relocator *relocator) {
     auto c = flash::config(600, 0.15, 8);
     c.streams = 3;
     c.gc = gc;
@@ -67,8 +63,7 @@ TEST_CASE("invariants hold after every step of any sequence") {
             CAPTURE(gc, victim);
             for (int step = 0; step < 3000; step++) {
                 uint32_t lba = random.below(c.logical_pages);
-                uint32_t pages =
-                    std::min<uint32_t>(1 + random.below(20), uint32_t(c.logical_pages) - lba);
+                uint32_t pages = std::min<uint32_t>(1 + random.below(20), uint32_t(c.logical_pages) - lba);
                 uint16_t stream = uint16_t(random.below(4));
                 bool discards = random.below(step % 1000 < 500 ? 20 : 3) == 0;
                 if (!discards) // before the call: collection may move the very pages being written
@@ -117,11 +112,10 @@ TEST_CASE("a full drive never wedges at the smallest geometry that opens") {
             }
 }
 
-TEST_CASE(
-    "nor between 1 and 50 percent of over-provisioning, with more streams than spare superblocks") {
+TEST_CASE("nor between 1 and 50 percent of over-provisioning, with more streams than spare superblocks") {
     for (double over_provisioning : {0.01, 0.02, 0.05, 0.10, 0.25, 0.50})
-        for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_PRESERVE,
-                        TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN}) {
+        for (auto gc :
+             {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_PRESERVE, TRIB_GC_SUBSTREAM, TRIB_GC_CHAIN}) {
             auto c = flash::config(300 * 16, over_provisioning, 16);
             c.streams = 16;
             c.gc = gc;
@@ -131,8 +125,7 @@ TEST_CASE(
             for (uint64_t lba = 0; lba < c.logical_pages; lba++)
                 REQUIRE(trib_flash_write(d.get(), lba, 1, uint16_t(lba % 17)) == 0);
             for (int i = 0; i < 10000; i++)
-                REQUIRE(trib_flash_write(d.get(), random.below(c.logical_pages), 1,
-                                         uint16_t(random.below(17))) == 0);
+                REQUIRE(trib_flash_write(d.get(), random.below(c.logical_pages), 1, uint16_t(random.below(17))) == 0);
             auto s = flash::stats(d);
             // Host pages share exactly when not every stream and destination may have its own.
             const bool paired = gc == TRIB_GC_TWIN || gc == TRIB_GC_PRESERVE;
@@ -149,9 +142,8 @@ TEST_CASE("open superblocks of idle streams are closed when space is short") {
     REQUIRE(trib_flash_precondition(d.get(), 0, false) == 0);
     for (uint16_t stream = 1; stream <= 6; stream++)
         REQUIRE(trib_flash_write(d.get(), stream, 1, stream) == 0);
-    REQUIRE(flash::stats(d).open_superblocks == 6); // S0 has just filled its own
-    REQUIRE(trib_flash_discard(d.get(), 1, 6) ==
-            0); // else collection would open them again for the survivors
+    REQUIRE(flash::stats(d).open_superblocks == 6);  // S0 has just filled its own
+    REQUIRE(trib_flash_discard(d.get(), 1, 6) == 0); // else collection would open them again for the survivors
     flash::Random random(2);
     for (int i = 0; i < 8000; i++)
         REQUIRE(trib_flash_write(d.get(), 1000 + random.below(7000), 1, 0) == 0);
@@ -180,8 +172,8 @@ TEST_CASE("streams in use stay open however much is copied in between") {
     auto d = flash::open(c);
     flash::Random random(2);
     for (uint64_t i = 0; i < 2 * c.logical_pages; i++)
-        REQUIRE(trib_flash_write(d.get(), i < c.logical_pages ? i : random.below(c.logical_pages),
-                                 1, uint16_t(random.below(9))) == 0);
+        REQUIRE(trib_flash_write(d.get(), i < c.logical_pages ? i : random.below(c.logical_pages), 1,
+                                 uint16_t(random.below(9))) == 0);
     auto s = flash::stats(d);
     CHECK(flash::waf(d) > 10);
     CHECK(s.early_closes == 0);

@@ -43,8 +43,7 @@ void require_sound(const flash::Drive &d) {
 }
 
 // Uniform overwrites of a full drive; page i belongs to streams[i % size].
-void churn(const flash::Drive &d, const std::vector<uint16_t> &streams, uint64_t writes,
-           uint64_t seed = 5) {
+void churn(const flash::Drive &d, const std::vector<uint16_t> &streams, uint64_t writes, uint64_t seed = 5) {
     const uint32_t pages = 16 * 1024;
     flash::Random random(seed);
     for (uint64_t i = 0; i < writes; i++) {
@@ -111,8 +110,7 @@ TEST_CASE("substream: the threshold is exceeded, not met") {
 
 TEST_CASE("substream: where numbers run out survivors stay, as without substreams") {
     const std::vector<uint16_t> all{0, 1, 2, 3};
-    auto same = flash::open(drive(TRIB_GC_SAME, 3)),
-         full = flash::open(drive(TRIB_GC_SUBSTREAM, 3));
+    auto same = flash::open(drive(TRIB_GC_SAME, 3)), full = flash::open(drive(TRIB_GC_SUBSTREAM, 3));
     for (auto d : {&same, &full}) {
         fill(*d, all);
         churn(*d, all, 60000);
@@ -179,8 +177,7 @@ TEST_CASE("skewed writes: a chain and substreams copy less than survivors that r
         for (uint32_t lba = 0; lba < c.logical_pages; lba++)
             flash::write(d, lba, 1, which);
         for (uint64_t i = 0; i < 12 * c.logical_pages; i++)
-            flash::write(d, uint32_t(double(c.logical_pages) * std::pow(random.unit(), 4)), 1,
-                         which);
+            flash::write(d, uint32_t(double(c.logical_pages) * std::pow(random.unit(), 4)), 1, which);
         return flash::waf(d);
     };
     const double same = skewed(TRIB_GC_SAME, 0), chain = skewed(TRIB_GC_CHAIN, 0);
@@ -197,6 +194,5 @@ TEST_CASE("a threshold that no victim can exceed is refused") {
     trib_flash *f = nullptr;
     trib_error error{};
     REQUIRE(trib_flash_open(&f, &c, &error) == -22);
-    REQUIRE(std::string(error.text).find("64 pages never has more than substream_pages=64") !=
-            std::string::npos);
+    REQUIRE(std::string(error.text).find("64 pages never has more than substream_pages=64") != std::string::npos);
 }

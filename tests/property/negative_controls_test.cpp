@@ -53,12 +53,10 @@ class Run {
         trib_observer observer{};
         observer.arg = &steps_;
         observer.block_wrote = [](void *arg, uint64_t lba, uint64_t blocks, uint16_t stream) {
-            static_cast<std::vector<Step> *>(arg)->push_back(
-                {uint32_t(lba), uint32_t(blocks), stream, false});
+            static_cast<std::vector<Step> *>(arg)->push_back({uint32_t(lba), uint32_t(blocks), stream, false});
         };
         observer.block_discarded = [](void *arg, uint64_t lba, uint64_t blocks) {
-            static_cast<std::vector<Step> *>(arg)->push_back(
-                {uint32_t(lba), uint32_t(blocks), 0, true});
+            static_cast<std::vector<Step> *>(arg)->push_back({uint32_t(lba), uint32_t(blocks), 0, true});
         };
         pipeline_.observe(observer);
     }
@@ -73,8 +71,7 @@ class Run {
         trib_drive_report end{};
         trib_pipeline_drive(pipeline_.get(), &end);
         Outcome out;
-        out.waf =
-            1 + double(end.gc_pages - half_.gc_pages) / double(end.host_pages - half_.host_pages);
+        out.waf = 1 + double(end.gc_pages - half_.gc_pages) / double(end.host_pages - half_.host_pages);
         out.steps = std::move(steps_);
         std::vector<bool> used(size_t{STREAMS} + 1);
         for (const Step &step : out.steps)
@@ -119,8 +116,7 @@ Outcome tree(const std::string &policy, const std::string &drive, bool rename = 
     Run run(policy, drive);
     trib_workload *workload = nullptr;
     trib_error error{};
-    REQUIRE(trib_workload_open(&workload, "lsm",
-                               "size=58M,host=400M,memtable=128K,target=128K,base=1M,multiplier=5",
+    REQUIRE(trib_workload_open(&workload, "lsm", "size=58M,host=400M,memtable=128K,target=128K,base=1M,multiplier=5",
                                &error) == 0);
     trib_workload_description description{};
     trib_workload_describe(workload, &description);
@@ -140,8 +136,7 @@ Outcome tree(const std::string &policy, const std::string &drive, bool rename = 
     return run.outcome();
 }
 
-uint64_t copies_with(const std::vector<Step> &steps, const std::vector<uint16_t> &label,
-                     trib_gc_destination gc) {
+uint64_t copies_with(const std::vector<Step> &steps, const std::vector<uint16_t> &label, trib_gc_destination gc) {
     auto config = flash::config(PAGES, 0.12, 32);
     config.streams = STREAMS;
     config.gc = gc;
@@ -185,8 +180,7 @@ TEST_CASE("streams under other numbers: the same copies, to the page") {
     const std::string policy = GENERATE(from_range(online_policies()));
     const Outcome its = tree(policy, FULL);
     CAPTURE(policy, its.streams_used);
-    const std::vector<uint16_t> same = {0, 1, 2, 3, 4, 5, 6, 7, 8},
-                                turned = {8, 7, 6, 5, 4, 3, 2, 1, 0},
+    const std::vector<uint16_t> same = {0, 1, 2, 3, 4, 5, 6, 7, 8}, turned = {8, 7, 6, 5, 4, 3, 2, 1, 0},
                                 shuffled = {3, 0, 7, 1, 8, 2, 6, 4, 5};
     for (auto gc : {TRIB_GC_SAME, TRIB_GC_SHARED, TRIB_GC_TWIN, TRIB_GC_PRESERVE}) {
         const uint64_t copies = copies_with(its.steps, same, gc);
@@ -202,9 +196,7 @@ TEST_CASE("call paths and files under other names: the same decisions, one by on
     CAPTURE(policy, before.waf, after.waf);
     REQUIRE(before.steps.size() == after.steps.size());
     CHECK(before.waf == after.waf);
-    CHECK(std::equal(before.steps.begin(), before.steps.end(), after.steps.begin(),
-                     [](const Step &a, const Step &b) {
-                         return a.lba == b.lba && a.blocks == b.blocks && a.stream == b.stream &&
-                                a.discard == b.discard;
-                     }));
+    CHECK(std::equal(before.steps.begin(), before.steps.end(), after.steps.begin(), [](const Step &a, const Step &b) {
+        return a.lba == b.lba && a.blocks == b.blocks && a.stream == b.stream && a.discard == b.discard;
+    }));
 }

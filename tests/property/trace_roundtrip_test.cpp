@@ -10,8 +10,7 @@ using namespace trib_test;
 
 namespace {
 
-template <typename Source>
-void round_trip(Source next, size_t count, unsigned flush_percent, uint64_t seed) {
+template <typename Source> void round_trip(Source next, size_t count, unsigned flush_percent, uint64_t seed) {
     ScratchFolder folder;
     const auto path = folder.file("t");
     Random random(seed);
@@ -20,8 +19,7 @@ void round_trip(Source next, size_t count, unsigned flush_percent, uint64_t seed
     std::vector<trib_event> events(count);
     for (auto &event : events) {
         event = next();
-        if (trib_trace_write(writer, &event) != 0 ||
-            (random.chance(flush_percent) && trib_trace_flush(writer) != 0))
+        if (trib_trace_write(writer, &event) != 0 || (random.chance(flush_percent) && trib_trace_flush(writer) != 0))
             FAIL("cannot write");
     }
     const uint64_t expected_bytes = trib_trace_writer_bytes(writer);

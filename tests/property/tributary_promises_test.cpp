@@ -71,7 +71,7 @@ TEST_CASE("tributary: one lifetime for all data costs nothing at any point of a 
         none_sum += none[i];
         ours_sum += ours[i];
         CAPTURE(i, none[i], ours[i]);
-        REQUIRE(ours[i] < none[i] * 1.03); // a point is 0.6 capacities: noise is 1 %
+        REQUIRE(ours[i] < none[i] * 1.03);   // a point is 0.6 capacities: noise is 1 %
         REQUIRE(ours_sum < none_sum * 1.02); // so far
     }
 }

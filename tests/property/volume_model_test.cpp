@@ -79,11 +79,9 @@ class Model {
         if (event.cause == TRIB_CAUSE_REUSE || event.cause == TRIB_CAUSE_OVERWRITE)
             return gone;
         const uint64_t begin = event.offset_bytes;
-        const bool to_end =
-            event.length_bytes == TRIB_LENGTH_TO_END || begin + event.length_bytes >= file.size;
+        const bool to_end = event.length_bytes == TRIB_LENGTH_TO_END || begin + event.length_bytes >= file.size;
         auto dies = [&](uint64_t page) {
-            return page * PAGE >= begin &&
-                   (to_end || (page + 1) * PAGE <= begin + event.length_bytes);
+            return page * PAGE >= begin && (to_end || (page + 1) * PAGE <= begin + event.length_bytes);
         };
         for (uint64_t page : file.pages)
             if (dies(page))
@@ -119,8 +117,7 @@ class Model {
 
 class Rig {
   public:
-    Rig(uint64_t blocks, uint32_t window, trib_volume_allocation how)
-        : model(blocks), owners_(blocks) {
+    Rig(uint64_t blocks, uint32_t window, trib_volume_allocation how) : model(blocks), owners_(blocks) {
         const trib_volume_config config{blocks, how, window};
         const trib_volume_sink sink{this, on_write, on_discard, nullptr};
         REQUIRE(trib_volume_open(&volume, &config, &sink, nullptr) == 0);
@@ -214,8 +211,7 @@ class Rig {
         auto *self = static_cast<Rig *>(arg);
         REQUIRE(blocks > 0);
         REQUIRE(lba + blocks <= self->owners_.size());
-        self->commands_.push_back(
-            {true, lba, blocks, cause->who.signature, cause->who.signature + cause->clock_bytes});
+        self->commands_.push_back({true, lba, blocks, cause->who.signature, cause->who.signature + cause->clock_bytes});
         return 0;
     }
     static int on_discard(void *arg, uint64_t lba, uint64_t blocks) {

@@ -29,8 +29,7 @@ uint64_t size_of(int partition) {
 class Benchmark {
   public:
     explicit Benchmark(const std::string &policy)
-        : pipeline_("drive=emulated,capacity=1G,op=7,superblock=3M,device_streams=3,streams=3," +
-                    policy) {
+        : pipeline_("drive=emulated,capacity=1G,op=7,superblock=3M,device_streams=3,streams=3," + policy) {
         INFO(pipeline_.error());
         REQUIRE(pipeline_.rc() == 0);
         uint64_t start = 0;
@@ -135,17 +134,14 @@ TEST_CASE("the map becomes the three classes, and collection has nothing left to
         CAPTURE(gc);
         Benchmark vstream(std::string("policy=vstream,") + gc);
         vstream.run(8); // cold data live four capacities
-        const auto hot = vstream.streams(0, 47), warm = vstream.streams(48, 55),
-                   cold = vstream.streams(56, 63);
+        const auto hot = vstream.streams(0, 47), warm = vstream.streams(48, 55), cold = vstream.streams(56, 63);
         REQUIRE(hot.size() == 1);
         REQUIRE(warm.size() == 1);
         REQUIRE(cold.size() == 1);
-        REQUIRE(std::set<uint16_t>{*hot.begin(), *warm.begin(), *cold.begin()} ==
-                std::set<uint16_t>{1, 2, 3});
+        REQUIRE(std::set<uint16_t>{*hot.begin(), *warm.begin(), *cold.begin()} == std::set<uint16_t>{1, 2, 3});
         const double cost = vstream.cost(4);
-        for (const char *other :
-             {"policy=none,gc=same", "policy=none,gc=shared", "policy=autostream-sfr,gc=same",
-              "policy=autostream-sfr,gc=shared"}) {
+        for (const char *other : {"policy=none,gc=same", "policy=none,gc=shared", "policy=autostream-sfr,gc=same",
+                                  "policy=autostream-sfr,gc=shared"}) {
             Benchmark legacy(other);
             legacy.run(8);
             const double other_cost = legacy.cost(4);
@@ -190,8 +186,7 @@ TEST_CASE("after partitions changed size, collecting by the map recovers faster"
 TEST_CASE("sums that are never halved do not follow the change") {
     double cost[2];
     for (int printed : {0, 1}) {
-        Benchmark vstream(printed ? "policy=vstream,gc=pstream,decay=1"
-                                  : "policy=vstream,gc=pstream");
+        Benchmark vstream(printed ? "policy=vstream,gc=pstream,decay=1" : "policy=vstream,gc=pstream");
         vstream.run(14);
         vstream.shrink(60, 2 * UNIT); // two cold ones turn hot
         vstream.shrink(61, 2 * UNIT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An engine that adopted tributary/buffer.h: buffer_engine FILE [LIBRARY | --processes]. Two front ends dirty pages, a
- * cleaner writes them. LIBRARY is opened after a first round of writes: it finds a running program. --processes: the front ends and
- * the cleaner are processes, one after the other, with the pages in shared memory. Exit code 3: no library. */
+ * cleaner writes them. LIBRARY is opened after a first round of writes: it finds a running program. --processes: the
+ * front ends and the cleaner are processes, one after the other, with the pages in shared memory. Exit code 3: no
+ * library. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include <tributary/buffer.h>
 
 #define PAGE_BYTES 8192
-#define PAGES 16
+#define PAGES      16
 
 static unsigned char (*frames)[PAGE_BYTES];
 

@@ -43,8 +43,8 @@ struct Identified {
     trib_context who;
 };
 
-inline Identified identify(trib_shim_identify *identify, uint64_t file, uint64_t offset, const std::vector<uint8_t> &data,
-                           uint8_t kind = TRIB_FILE_DATABASE) {
+inline Identified identify(trib_shim_identify *identify, uint64_t file, uint64_t offset,
+                           const std::vector<uint8_t> &data, uint8_t kind = TRIB_FILE_DATABASE) {
     iovec part = {const_cast<uint8_t *>(data.data()), data.size()};
     trib_shim_write write{};
     write.file = file;

@@ -47,9 +47,8 @@ struct Report {
         std::lock_guard<std::mutex> guard(lock);
         if (captures > 0)
             fprintf(stderr, "capture_verifier captures %llu agreed %llu paths %zu\n%s",
-                    static_cast<unsigned long long>(captures),
-                    static_cast<unsigned long long>(agreed), signatures.size(),
-                    first_disagreement.c_str());
+                    static_cast<unsigned long long>(captures), static_cast<unsigned long long>(agreed),
+                    signatures.size(), first_disagreement.c_str());
     }
 } report;
 

@@ -78,22 +78,16 @@ class TraceWriter {
 inline std::vector<Writer> small_database() {
     constexpr uint64_t K = 1024, M = 1024 * K;
     return {
-        {0x51, TRIB_FILE_WAL, TRIB_HINT_SHORT, TRIB_LEVEL_UNKNOWN, 512, 4 * K, 32 * K, 64 * K, 0,
-         256 * K, 2, 0},
-        {0x52, TRIB_FILE_SST, TRIB_HINT_MEDIUM, 0, 16 * K, 32 * K, 32 * K, 64 * K, 512 * K, 2 * M,
-         0, 0},
-        {0x53, TRIB_FILE_SST, TRIB_HINT_LONG, 1, 16 * K, 64 * K, 32 * K, 64 * K, 4 * M, 12 * M, 0,
-         0},
-        {0x53, TRIB_FILE_SST, TRIB_HINT_EXTREME, 2, 16 * K, 64 * K, 32 * K, 64 * K, 32 * M, 64 * M,
-         0, 0},
-        {0x54, TRIB_FILE_MANIFEST, TRIB_HINT_NOT_SET, TRIB_LEVEL_UNKNOWN, 20, 400, 4 * K, 8 * K,
-         4 * M, 8 * M, 50, 0},
+        {0x51, TRIB_FILE_WAL, TRIB_HINT_SHORT, TRIB_LEVEL_UNKNOWN, 512, 4 * K, 32 * K, 64 * K, 0, 256 * K, 2, 0},
+        {0x52, TRIB_FILE_SST, TRIB_HINT_MEDIUM, 0, 16 * K, 32 * K, 32 * K, 64 * K, 512 * K, 2 * M, 0, 0},
+        {0x53, TRIB_FILE_SST, TRIB_HINT_LONG, 1, 16 * K, 64 * K, 32 * K, 64 * K, 4 * M, 12 * M, 0, 0},
+        {0x53, TRIB_FILE_SST, TRIB_HINT_EXTREME, 2, 16 * K, 64 * K, 32 * K, 64 * K, 32 * M, 64 * M, 0, 0},
+        {0x54, TRIB_FILE_MANIFEST, TRIB_HINT_NOT_SET, TRIB_LEVEL_UNKNOWN, 20, 400, 4 * K, 8 * K, 4 * M, 8 * M, 50, 0},
     };
 }
 
 // A trace of `host_bytes`; returns its events.
-inline std::vector<trib_event> write_trace(const std::string &path, uint64_t host_bytes,
-                                           uint64_t seed = 7) {
+inline std::vector<trib_event> write_trace(const std::string &path, uint64_t host_bytes, uint64_t seed = 7) {
     TraceWriter trace(path);
     FileEvents source(seed, small_database());
     std::vector<trib_event> events;

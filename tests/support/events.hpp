@@ -58,25 +58,21 @@ struct Writer {
 inline std::vector<Writer> database_writers() {
     constexpr uint64_t K = 1024, M = 1024 * K;
     return {
-        {0x1A11000000000001, TRIB_FILE_WAL, TRIB_HINT_SHORT, TRIB_LEVEL_UNKNOWN, 60, 2 * K, 256 * K,
-         1 * M, 0, 1 * M, 5, 0},
-        {0x1A11000000000002, TRIB_FILE_SST, TRIB_HINT_MEDIUM, 0, 4 * K, 256 * K, 512 * K, 1 * M,
-         1 * M, 4 * M, 0, 0},
-        {0x1A11000000000003, TRIB_FILE_SST, TRIB_HINT_LONG, 1, 64 * K, 1 * M, 1 * M, 4 * M, 8 * M,
-         32 * M, 0, 0},
-        {0x1A11000000000004, TRIB_FILE_SST, TRIB_HINT_EXTREME, 2, 64 * K, 1 * M, 2 * M, 8 * M,
-         64 * M, 256 * M, 0, 0},
-        {0x1A11000000000005, TRIB_FILE_MANIFEST, TRIB_HINT_NOT_SET, TRIB_LEVEL_UNKNOWN, 20, 400,
-         4 * K, 64 * K, 4 * M, 16 * M, 50, 0},
-        {0x1A11000000000006, TRIB_FILE_OTHER, TRIB_HINT_NONE, TRIB_LEVEL_UNKNOWN, 512, 16 * K,
-         256 * K, 1 * M, 16 * M, 64 * M, 10, 70},
+        {0x1A11000000000001, TRIB_FILE_WAL, TRIB_HINT_SHORT, TRIB_LEVEL_UNKNOWN, 60, 2 * K, 256 * K, 1 * M, 0, 1 * M, 5,
+         0},
+        {0x1A11000000000002, TRIB_FILE_SST, TRIB_HINT_MEDIUM, 0, 4 * K, 256 * K, 512 * K, 1 * M, 1 * M, 4 * M, 0, 0},
+        {0x1A11000000000003, TRIB_FILE_SST, TRIB_HINT_LONG, 1, 64 * K, 1 * M, 1 * M, 4 * M, 8 * M, 32 * M, 0, 0},
+        {0x1A11000000000004, TRIB_FILE_SST, TRIB_HINT_EXTREME, 2, 64 * K, 1 * M, 2 * M, 8 * M, 64 * M, 256 * M, 0, 0},
+        {0x1A11000000000005, TRIB_FILE_MANIFEST, TRIB_HINT_NOT_SET, TRIB_LEVEL_UNKNOWN, 20, 400, 4 * K, 64 * K, 4 * M,
+         16 * M, 50, 0},
+        {0x1A11000000000006, TRIB_FILE_OTHER, TRIB_HINT_NONE, TRIB_LEVEL_UNKNOWN, 512, 16 * K, 256 * K, 1 * M, 16 * M,
+         64 * M, 10, 70},
     };
 }
 
 class FileEvents {
   public:
-    explicit FileEvents(uint64_t seed, std::vector<Writer> writers = database_writers(),
-                        size_t open_files_max = 12)
+    explicit FileEvents(uint64_t seed, std::vector<Writer> writers = database_writers(), size_t open_files_max = 12)
         : random_(seed), writers_(std::move(writers)), open_files_max_(open_files_max) {
     }
 
@@ -87,8 +83,7 @@ class FileEvents {
             queued_.erase(queued_.begin());
             return stamp(event);
         }
-        auto due = std::find_if(closed_.begin(), closed_.end(),
-                                [&](const File &f) { return f.dies_at <= clock_; });
+        auto due = std::find_if(closed_.begin(), closed_.end(), [&](const File &f) { return f.dies_at <= clock_; });
         if (due != closed_.end()) {
             const File file = *due;
             closed_.erase(due);
@@ -134,8 +129,7 @@ class FileEvents {
     File create() {
         File file{};
         file.writer = random_.below(writers_.size());
-        file.target =
-            random_.between(writers_[file.writer].file_min, writers_[file.writer].file_max);
+        file.target = random_.between(writers_[file.writer].file_min, writers_[file.writer].file_max);
         file.thread = static_cast<uint32_t>(random_.below(4));
         if (!free_identities_.empty() && random_.chance(30)) {
             file.identity = free_identities_.back();
@@ -206,8 +200,7 @@ class FileEvents {
             return event;
         }
         free_identities_.push_back(file.identity);
-        return event_of(file, TRIB_EVENT_DEATH,
-                        random_.chance(5) ? TRIB_CAUSE_RENAME_OVER : TRIB_CAUSE_UNLINK);
+        return event_of(file, TRIB_EVENT_DEATH, random_.chance(5) ? TRIB_CAUSE_RENAME_OVER : TRIB_CAUSE_UNLINK);
     }
 
     trib_event stamp(trib_event event) {
@@ -236,8 +229,7 @@ class BlockEvents {
 
     trib_event next() {
         trib_event event{};
-        const uint64_t length =
-            random_.chance(70) ? 1 : random_.between(1, std::min<uint64_t>(64, blocks_));
+        const uint64_t length = random_.chance(70) ? 1 : random_.between(1, std::min<uint64_t>(64, blocks_));
         if (!random_.chance(30) || next_block_ + length > blocks_)
             next_block_ = random_.below(blocks_ - length + 1);
         event.offset_bytes = next_block_ * TRIB_BLOCK_BYTES;

@@ -10,8 +10,7 @@
 
 namespace trib_test {
 
-inline trib_fios_rules fios_rules(uint32_t features, int matrix = TRIB_FIOS_BINARY,
-                                  uint32_t streams = 16) {
+inline trib_fios_rules fios_rules(uint32_t features, int matrix = TRIB_FIOS_BINARY, uint32_t streams = 16) {
     trib_fios_rules rules{};
     rules.matrix = matrix;
     rules.features = features;

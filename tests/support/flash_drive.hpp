@@ -21,8 +21,7 @@ struct Closer {
 };
 using Drive = std::unique_ptr<trib_flash, Closer>;
 
-inline trib_flash_config config(uint64_t logical_pages, double over_provisioning,
-                                uint32_t superblock_pages) {
+inline trib_flash_config config(uint64_t logical_pages, double over_provisioning, uint32_t superblock_pages) {
     trib_flash_config c{};
     c.logical_pages = logical_pages;
     c.over_provisioning = over_provisioning;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the JVM adapter: the JDKs of this machine, Java programs compiled, and what a trace says of Java call paths.
-// Needs JVM_HOMES and JVM_LIBRARY (support/jvm.cmake); JVM_SANITIZER names the runtime that must come before the JVM.
+// For tests of the JVM adapter: the JDKs of this machine, Java programs compiled, and what a trace says of Java call
+// paths. Needs JVM_HOMES and JVM_LIBRARY (support/jvm.cmake); JVM_SANITIZER names the runtime that must come before the
+// JVM.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +14,10 @@
 
 #include <sys/vfs.h>
 
-#include "support/trace_end.hpp"
 #include "support/catch.hpp"
 #include "support/folder.hpp"
 #include "support/process.hpp"
+#include "support/trace_end.hpp"
 #include "support/trace_file.hpp"
 #include <tributary/signature.h>
 
@@ -53,7 +54,8 @@ inline std::string agent(const std::string &options) {
 // Begins a command that runs Java under a time limit, with the library preloaded if asked for.
 inline std::vector<std::string> java(const std::string &home, const std::string &trace_of_preloaded = "") {
     const bool preloaded = !trace_of_preloaded.empty();
-    std::vector<std::string> command = {"timeout", "-k", "5", "200", "env"}; // of Java alone: timeout would own the pipeline
+    std::vector<std::string> command = {"timeout", "-k", "5", "200",
+                                        "env"}; // of Java alone: timeout would own the pipeline
     std::string preload = preloaded ? JVM_LIBRARY : "";
 #ifdef JVM_SANITIZER
     preload = JVM_SANITIZER + std::string(preloaded ? ":" : "") + preload;
@@ -71,7 +73,8 @@ inline std::vector<std::string> java(const std::string &home, const std::string 
     return command;
 }
 
-// Runs `command`, of java(home), and shell `steps` beside it once `sign` exists; in them `load OPTIONS` attaches the library.
+// Runs `command`, of java(home), and shell `steps` beside it once `sign` exists; in them `load OPTIONS` attaches the
+// library.
 inline Outcome run_beside(const std::vector<std::string> &command, const std::string &sign, const std::string &steps) {
     std::string line;
     for (const std::string &word : command)
@@ -80,10 +83,13 @@ inline Outcome run_beside(const std::vector<std::string> &command, const std::st
         return word.size() > 9 && word.compare(word.size() - 9, 9, "/bin/java") == 0;
     });
     const std::string jcmd = java->substr(0, java->size() - 4) + "jcmd";
-    return run({"sh", "-c", line + "& P=$!; for i in $(seq 600); do [ -e " + quoted(sign) + " ] && break; sleep 0.1; done;"
-                            "read -r C _ </proc/$P/task/$P/children;" // timeout's child
-                            "load() { " + quoted(jcmd) + " $C JVMTI.agent_load " + quoted(JVM_LIBRARY) + " \"\\\"$1\\\"\" >&2; };" +
-                            steps + "; wait $P"});
+    return run({"sh", "-c",
+                line + "& P=$!; for i in $(seq 600); do [ -e " + quoted(sign) +
+                    " ] && break; sleep 0.1; done;"
+                    "read -r C _ </proc/$P/task/$P/children;" // timeout's child
+                    "load() { " +
+                    quoted(jcmd) + " $C JVMTI.agent_load " + quoted(JVM_LIBRARY) + " \"\\\"$1\\\"\" >&2; };" + steps +
+                    "; wait $P"});
 }
 
 struct JavaPath {

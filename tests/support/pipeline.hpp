@@ -21,7 +21,9 @@ class Pipeline {
         rc_ = trib_pipeline_open(&pipeline_, options.c_str(), live, &error);
         error_ = error.text;
     }
-    ~Pipeline() { close(); }
+    ~Pipeline() {
+        close();
+    }
     Pipeline(const Pipeline &) = delete;
     Pipeline &operator=(const Pipeline &) = delete;
 
@@ -30,9 +32,15 @@ class Pipeline {
         pipeline_ = nullptr;
         return trib_pipeline_close(pipeline);
     }
-    int rc() const { return rc_; }
-    const std::string &error() const { return error_; }
-    trib_pipeline *get() const { return pipeline_; }
+    int rc() const {
+        return rc_;
+    }
+    const std::string &error() const {
+        return error_;
+    }
+    trib_pipeline *get() const {
+        return pipeline_;
+    }
     trib_status status() const {
         trib_status status{};
         trib_pipeline_status(pipeline_, &status);

@@ -14,8 +14,8 @@
 
 namespace trib_test {
 
-inline trib_context context(uint64_t signature, uint8_t kind = TRIB_FILE_UNKNOWN,
-                            uint8_t hint = TRIB_HINT_NOT_SET, int8_t level = TRIB_LEVEL_UNKNOWN) {
+inline trib_context context(uint64_t signature, uint8_t kind = TRIB_FILE_UNKNOWN, uint8_t hint = TRIB_HINT_NOT_SET,
+                            int8_t level = TRIB_LEVEL_UNKNOWN) {
     trib_context who{};
     who.signature = signature;
     who.file_kind = kind;
@@ -99,8 +99,7 @@ class Policy {
         return policy->place(self, &write);
     }
     // A write of `blocks` at `lba`, for policies by address; the caller may set more in `write`.
-    uint16_t place_block(uint64_t lba, uint64_t block_clock, uint32_t blocks = 1,
-                         trib_placement write = {}) const {
+    uint16_t place_block(uint64_t lba, uint64_t block_clock, uint32_t blocks = 1, trib_placement write = {}) const {
         write.lba = lba;
         write.length_bytes = uint64_t{blocks} * TRIB_BLOCK_BYTES;
         write.block_clock = block_clock;

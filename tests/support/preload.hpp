@@ -47,11 +47,10 @@ struct Said {
 
 inline std::string line_of(const trib_event &event) {
     static const char *const kinds[] = {"?", "write", "death", "?", "sync", "read"};
-    static const std::map<int, std::string> causes = {
-        {0, ""},          {1, " overwrite"},   {2, " trim"},  {3, " unlink"},      {4, " truncate"},
-        {5, " rename"},   {16, " fsync"},      {17, " range"}, {18, " close"}};
-    const std::string length =
-        event.length_bytes == TRIB_LENGTH_TO_END ? "end" : std::to_string(event.length_bytes);
+    static const std::map<int, std::string> causes = {{0, ""},        {1, " overwrite"}, {2, " trim"},
+                                                      {3, " unlink"}, {4, " truncate"},  {5, " rename"},
+                                                      {16, " fsync"}, {17, " range"},    {18, " close"}};
+    const std::string length = event.length_bytes == TRIB_LENGTH_TO_END ? "end" : std::to_string(event.length_bytes);
     return std::string(kinds[event.kind]) + " " + std::to_string(event.offset_bytes) + "+" + length +
            causes.at(event.cause);
 }
@@ -112,7 +111,8 @@ inline Outcome run_in_session(const std::vector<std::string> &command, const std
     trib_error error{};
     if (has(more, "allow="))
         chmod(folder.file("").c_str(), 0711);
-    const std::string options = "session=" + folder.file("session") + ",process-ring=262144,trace=" + trace + "," + more;
+    const std::string options =
+        "session=" + folder.file("session") + ",process-ring=262144,trace=" + trace + "," + more;
     if (trib_pipeline_open(&recorder, options.c_str(), true, &error))
         throw std::runtime_error(error.text);
     Environment environment = preload_environment();

@@ -31,7 +31,8 @@ static unsigned below(unsigned bound) {
 }
 
 static const char *name(void) {
-    static const char *const names[FILES + 1] = {"one", "two", "three.log", "four.o", "five.db", "six-journal", "no/such"};
+    static const char *const names[FILES + 1] = {"one",     "two",         "three.log", "four.o",
+                                                 "five.db", "six-journal", "no/such"};
     return names[below(50) == 0 ? FILES : below(FILES)];
 }
 
@@ -103,8 +104,13 @@ static long do_write(void) {
 }
 
 static long do_range(void) {
-    static const int modes[] = {0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE,
-                                FALLOC_FL_COLLAPSE_RANGE, FALLOC_FL_INSERT_RANGE, FALLOC_FL_PUNCH_HOLE};
+    static const int modes[] = {0,
+                                FALLOC_FL_KEEP_SIZE,
+                                FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                FALLOC_FL_ZERO_RANGE,
+                                FALLOC_FL_COLLAPSE_RANGE,
+                                FALLOC_FL_INSERT_RANGE,
+                                FALLOC_FL_PUNCH_HOLE};
     switch (below(7)) {
     case 0:
         return ftruncate(fd(), offset());
@@ -254,8 +260,8 @@ static void print_files(void) {
 }
 
 int main(int count, char **arguments) {
-    static long (*const deeds[])(void) = {do_open,  do_open, do_write, do_write, do_write, do_write,
-                                          do_range, do_name, do_descriptor, do_copy, do_map, do_stdio};
+    static long (*const deeds[])(void) = {do_open,  do_open, do_write,      do_write, do_write, do_write,
+                                          do_range, do_name, do_descriptor, do_copy,  do_map,   do_stdio};
     if (count != 4 || chdir(arguments[2]) != 0)
         return 2;
     state = strtoul(arguments[1], NULL, 10);

@@ -60,10 +60,10 @@ static int make(const char *name, int flags) {
     } while (0)
 
 static void say_submitted(int fd) {
-    struct iocb good = {.aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITE, .aio_buf = (uintptr_t)data,
-                        .aio_nbytes = 10};
-    struct iocb bad = {.aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITEV, .aio_buf = (uintptr_t)nowhere,
-                       .aio_nbytes = 2};
+    struct iocb good = {
+        .aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITE, .aio_buf = (uintptr_t)data, .aio_nbytes = 10};
+    struct iocb bad = {
+        .aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITEV, .aio_buf = (uintptr_t)nowhere, .aio_nbytes = 2};
     struct iocb *first_good[2] = {&good, nowhere}, *parts_bad[1] = {&bad};
     aio_context_t context = 0;
 
@@ -185,8 +185,8 @@ static void run_strict(void) {
 
 /* Ends the process at anything that is asked of a file, as a sandbox does that allows what the program needs. */
 static void run_filter(void) {
-    static const int asked[] = {SYS_fstat, SYS_newfstatat, SYS_lseek, SYS_fcntl,
-                                SYS_fstatfs, SYS_readlink, SYS_readlinkat};
+    static const int asked[] = {SYS_fstat,   SYS_newfstatat, SYS_lseek,     SYS_fcntl,
+                                SYS_fstatfs, SYS_readlink,   SYS_readlinkat};
     enum { ASKED = sizeof asked / sizeof *asked };
     struct sock_filter code[2 * ASKED + 2];
     struct sock_fprog program = {sizeof code / sizeof *code, code};
@@ -280,8 +280,12 @@ static void run_stack(void) {
 static volatile unsigned signals;
 
 static void write_a_file(char letter, unsigned number) {
-    char name[8] = {letter, (char)('0' + number / 1000 % 10), (char)('0' + number / 100 % 10),
-                    (char)('0' + number / 10 % 10), (char)('0' + number % 10), 0};
+    char name[8] = {letter,
+                    (char)('0' + number / 1000 % 10),
+                    (char)('0' + number / 100 % 10),
+                    (char)('0' + number / 10 % 10),
+                    (char)('0' + number % 10),
+                    0};
     int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0600);
     if (fd < 0 || write(fd, data, 1 + number % 7) != (ssize_t)(1 + number % 7) || close(fd) != 0)
         _exit(97);
@@ -410,7 +414,7 @@ static void use_files(unsigned turn) {
     fd = open(name, O_RDWR); /* never written through */
     CHECK(pread(fd, data, 10, 0) == 10 && close(fd) == 0);
     CHECK(rename(name, other) == 0); /* asked: what it replaces, and whether that is another file */
-    CHECK(unlink(other) == 0); /* asked: which */
+    CHECK(unlink(other) == 0);       /* asked: which */
 }
 
 static void run_questions(void) {
@@ -432,9 +436,9 @@ static const struct {
     const char *name;
     void (*run)(void);
 } programs[] = {
-    {"pointers", run_pointers}, {"cancel", run_cancel},   {"strict", run_strict}, {"filter", run_filter},
-    {"stack", run_stack},       {"handler", run_handler}, {"names", run_names},   {"parts", run_parts},
-    {"questions", run_questions},
+    {"pointers", run_pointers}, {"cancel", run_cancel}, {"strict", run_strict},
+    {"filter", run_filter},     {"stack", run_stack},   {"handler", run_handler},
+    {"names", run_names},       {"parts", run_parts},   {"questions", run_questions},
 };
 
 int main(int count, char **arguments) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin with imports that the preload library stands in front of. PRELOAD_LATE_WAITS=IN,OUT: its constructor, which runs
- * under the loader's lock, writes a byte to OUT and waits for one from IN. */
+/* A plugin with imports that the preload library stands in front of. PRELOAD_LATE_WAITS=IN,OUT: its constructor, which
+ * runs under the loader's lock, writes a byte to OUT and waits for one from IN. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -30,7 +30,7 @@ static void story_writes(void) {
 
     check(write(fd, data, 1000) == 1000);
     check(pwrite(fd, data, 4096, 8192) == 4096);
-    check(writev(fd, parts, 2) == 150);          /* at 1000 */
+    check(writev(fd, parts, 2) == 150); /* at 1000 */
     check(pwritev(fd, parts, 2, 20000) == 150);
     check(pwritev2(fd, parts, 2, -1, 0) == 150); /* at 1150 */
     check(pwritev2(fd, parts, 1, 30000, 0) == 100);
@@ -51,8 +51,8 @@ static void story_append(void) {
 
     check(write(fd, data, 10) == 10);
     check(pwrite(other, data, 10, 10) == 10);
-    check(write(fd, data, 5) == 5);               /* at 20 */
-    check(pwrite(fd, data, 5, 0) == 5);           /* Linux appends: at 25 */
+    check(write(fd, data, 5) == 5);                       /* at 20 */
+    check(pwrite(fd, data, 5, 0) == 5);                   /* Linux appends: at 25 */
     check(pwritev2(other, &part, 1, 0, RWF_APPEND) == 7); /* at 30 */
 }
 
@@ -125,10 +125,16 @@ static void story_aio(void) {
     int fd = make("a", O_RDWR);
     aio_context_t context = 0;
     struct iovec parts[2] = {{data, 100}, {data, 50}};
-    struct iocb one = {.aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITE, .aio_buf = (uintptr_t)data,
-                       .aio_nbytes = 512, .aio_offset = 4096};
-    struct iocb two = {.aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITEV, .aio_buf = (uintptr_t)parts,
-                       .aio_nbytes = 2, .aio_offset = 8192};
+    struct iocb one = {.aio_fildes = (unsigned)fd,
+                       .aio_lio_opcode = IOCB_CMD_PWRITE,
+                       .aio_buf = (uintptr_t)data,
+                       .aio_nbytes = 512,
+                       .aio_offset = 4096};
+    struct iocb two = {.aio_fildes = (unsigned)fd,
+                       .aio_lio_opcode = IOCB_CMD_PWRITEV,
+                       .aio_buf = (uintptr_t)parts,
+                       .aio_nbytes = 2,
+                       .aio_offset = 8192};
     struct iocb *both[2] = {&one, &two};
     struct io_event events[2];
     extern int io_submit(aio_context_t context, long count, struct iocb **requests);
@@ -179,7 +185,8 @@ static void story_ring(void) {
     struct io_uring_sqe *entries = mmap(NULL, params.sq_entries * sizeof *entries, PROT_READ | PROT_WRITE,
                                         MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQES);
     check(queue != MAP_FAILED && entries != MAP_FAILED);
-    entries[0] = (struct io_uring_sqe){.opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t)data, .len = 300, .off = 600};
+    entries[0] =
+        (struct io_uring_sqe){.opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t)data, .len = 300, .off = 600};
     *(unsigned *)(void *)(queue + params.sq_off.array) = 0;
     __atomic_store_n((unsigned *)(void *)(queue + params.sq_off.tail), 1, __ATOMIC_RELEASE);
     check(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);

@@ -20,8 +20,8 @@ static void fill(const char *name) {
 }
 
 static void story_names(void) {
-    static const char *const names[] = {"unlink", "unlinkat", "remove", "raw", "linked", "target", "exchange",
-                                        "truncate", "ftruncate", "opened", "created", "stdio", "source"};
+    static const char *const names[] = {"unlink",   "unlinkat",  "remove", "raw",     "linked", "target", "exchange",
+                                        "truncate", "ftruncate", "opened", "created", "stdio",  "source"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) /* all at once: a number that is free is used again */
         fill(names[i]);
@@ -100,8 +100,8 @@ static bool others_may_lock(const char *path) {
     return WEXITSTATUS(status) == 1;
 }
 
-/* The program keeps no descriptor of what it maps; of "locked" it has one that the shim does not know of, and a lock that a
- * close of any other would drop. */
+/* The program keeps no descriptor of what it maps; of "locked" it has one that the shim does not know of, and a lock
+ * that a close of any other would drop. */
 static void story_unheld(void) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd = make("a", O_RDWR);
@@ -135,10 +135,6 @@ static void story_unheld(void) {
 }
 
 const struct story stories_of_deaths[] = {
-    {"names", story_names},
-    {"ranges", story_ranges},
-    {"nameless", story_nameless},
-    {"map", story_map},
-    {"unheld", story_unheld},
-    {NULL, NULL},
+    {"names", story_names}, {"ranges", story_ranges}, {"nameless", story_nameless},
+    {"map", story_map},     {"unheld", story_unheld}, {NULL, NULL},
 };

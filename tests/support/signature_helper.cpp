@@ -15,8 +15,7 @@
 namespace {
 
 __attribute__((noinline)) void take(void *arg) {
-    *static_cast<uint64_t *>(arg) =
-        trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX);
+    *static_cast<uint64_t *>(arg) = trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX);
 }
 
 void show(const char *name, uint64_t signature) {
@@ -45,9 +44,9 @@ int main(int argc, char **argv) {
     show("qsort", sorted);
     if (argc > 1) {
         void *plugin = dlopen(argv[1], RTLD_NOW);
-        auto call = plugin ? reinterpret_cast<void (*)(signature_leaf *, void *)>(
-                                 dlsym(plugin, "signature_plugin_call"))
-                           : nullptr;
+        auto call = plugin
+                        ? reinterpret_cast<void (*)(signature_leaf *, void *)>(dlsym(plugin, "signature_plugin_call"))
+                        : nullptr;
         uint64_t signature = 0;
         if (!call)
             return 1;

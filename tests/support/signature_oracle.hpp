@@ -27,8 +27,7 @@ struct Frame {
 
 inline bool is_runtime(const std::string &path) {
     const std::string name = path.substr(path.rfind('/') + 1);
-    for (const char *prefix :
-         {"libc.so", "ld-linux", "libstdc++", "libgcc_s", "libpthread", "libasan", "libtsan"})
+    for (const char *prefix : {"libc.so", "ld-linux", "libstdc++", "libgcc_s", "libpthread", "libasan", "libtsan"})
         if (name.compare(0, strlen(prefix), prefix) == 0)
             return true;
     return false;
@@ -105,8 +104,8 @@ inline std::vector<Frame> captured(uint64_t signature) {
 }
 
 inline std::ostream &operator<<(std::ostream &out, const Frame &frame) {
-    return out << "\n  " << (frame.module.empty() ? "self" : frame.module) << "+0x" << std::hex
-               << frame.offset << std::dec;
+    return out << "\n  " << (frame.module.empty() ? "self" : frame.module) << "+0x" << std::hex << frame.offset
+               << std::dec;
 }
 
 } // namespace oracle

@@ -15,8 +15,7 @@
 
 namespace state_file {
 
-constexpr size_t kVersionOffset = 8, kByteOrderOffset = 16, kAttributesOffset = 32,
-                 kChecksumOffset = 88;
+constexpr size_t kVersionOffset = 8, kByteOrderOffset = 16, kAttributesOffset = 32, kChecksumOffset = 88;
 constexpr size_t kRetiredOffset = 20, kLockOffset = 128, kClockOffset = 192, kRowsUsedOffset = 280, kRowsOffset = 4096;
 
 using trib_test::Folder;
@@ -30,8 +29,8 @@ inline void write_all(const std::string &path, const std::string &bytes) {
     ::chmod(path.c_str(), 0600); // whatever the umask: a file that others may write is refused
 }
 
-inline int open(trib_state **out, const std::string &path, trib_error *error = nullptr,
-                uint32_t attributes = 16, uint32_t runs = 1000) {
+inline int open(trib_state **out, const std::string &path, trib_error *error = nullptr, uint32_t attributes = 16,
+                uint32_t runs = 1000) {
     trib_state_config config = {path.c_str(), attributes, runs};
     return trib_state_open(out, &config, error);
 }

@@ -22,12 +22,24 @@ class Trial {
     Trial(const Trial &) = delete;
     Trial &operator=(const Trial &) = delete;
 
-    int rc() const { return rc_; }
-    const std::string &error() const { return error_; }
-    trib_pipeline *get() const { return trib_trial_pipeline(trial_); }
-    trib_trial *trial() const { return trial_; }
-    void observe(const trib_observer &observer) { trib_trial_observe(trial_, &observer); }
-    int process(const trib_event &event) { return trib_trial_process(trial_, &event); }
+    int rc() const {
+        return rc_;
+    }
+    const std::string &error() const {
+        return error_;
+    }
+    trib_pipeline *get() const {
+        return trib_trial_pipeline(trial_);
+    }
+    trib_trial *trial() const {
+        return trial_;
+    }
+    void observe(const trib_observer &observer) {
+        trib_trial_observe(trial_, &observer);
+    }
+    int process(const trib_event &event) {
+        return trib_trial_process(trial_, &event);
+    }
     trib_status status() const {
         trib_status status{};
         trib_pipeline_status(get(), &status);

@@ -57,8 +57,7 @@ class Workload {
         bool sound = event_.clock_bytes == clock_;
         if (event_.kind == TRIB_EVENT_WRITE) {
             sound = sound && event_.length_bytes && event_.length_bytes % TRIB_BLOCK_BYTES == 0 &&
-                    event_.offset_bytes % TRIB_BLOCK_BYTES == 0 && !dead_.count(event_.file) &&
-                    event_.who.signature;
+                    event_.offset_bytes % TRIB_BLOCK_BYTES == 0 && !dead_.count(event_.file) && event_.who.signature;
             clock_ += event_.length_bytes;
             uint64_t &end = ends_[event_.file];
             uint64_t reached = event_.offset_bytes + event_.length_bytes;
@@ -78,8 +77,8 @@ class Workload {
         }
         if (sound)
             return;
-        FAIL("event " << int(event_.kind) << " of file " << event_.file << ": "
-                      << event_.length_bytes << " bytes at " << event_.offset_bytes);
+        FAIL("event " << int(event_.kind) << " of file " << event_.file << ": " << event_.length_bytes << " bytes at "
+                      << event_.offset_bytes);
     }
 
     trib_workload *workload_ = nullptr;

@@ -88,7 +88,8 @@ TEST_CASE("a copy in a data file consumes nothing") {
     write_page(0x200, {0, 5, 7}); // ibdata1 shows what it is
     dirty(12, 50);
     auto before = counts();
-    auto copies = joined({make_page({12, 50}), make_page({12, 51}), make_page({13, 66})}); // 66: fits its slot by chance
+    auto copies =
+        joined({make_page({12, 50}), make_page({12, 51}), make_page({13, 66})}); // 66: fits its slot by chance
     Identified got = identify(trib_buffer_identify, 0x200, 64 * kPage, copies);
     CHECK(got.bytes == 3 * kPage);
     CHECK(got.who.file_kind == TRIB_FILE_JOURNAL);

@@ -44,10 +44,11 @@ TEST_CASE("an index page says which tree and which level") {
 
 TEST_CASE("types of both servers") {
     const std::vector<std::pair<uint16_t, uint8_t>> both = {
-        {0, TRIB_PAGE_ALLOCATED},    {2, TRIB_PAGE_UNDO},       {3, TRIB_PAGE_SPACE_MAP},     {4, TRIB_PAGE_CHANGE_BUFFER},
-        {5, TRIB_PAGE_CHANGE_BUFFER}, {6, TRIB_PAGE_TRANSACTIONS}, {7, TRIB_PAGE_TRANSACTIONS}, {8, TRIB_PAGE_SPACE_MAP},
-        {9, TRIB_PAGE_SPACE_MAP},    {10, TRIB_PAGE_LARGE_VALUE}, {11, TRIB_PAGE_LARGE_VALUE}, {12, TRIB_PAGE_LARGE_VALUE},
-        {17854, TRIB_PAGE_SPATIAL},  {17855, TRIB_PAGE_LEAF},
+        {0, TRIB_PAGE_ALLOCATED},     {2, TRIB_PAGE_UNDO},          {3, TRIB_PAGE_SPACE_MAP},
+        {4, TRIB_PAGE_CHANGE_BUFFER}, {5, TRIB_PAGE_CHANGE_BUFFER}, {6, TRIB_PAGE_TRANSACTIONS},
+        {7, TRIB_PAGE_TRANSACTIONS},  {8, TRIB_PAGE_SPACE_MAP},     {9, TRIB_PAGE_SPACE_MAP},
+        {10, TRIB_PAGE_LARGE_VALUE},  {11, TRIB_PAGE_LARGE_VALUE},  {12, TRIB_PAGE_LARGE_VALUE},
+        {17854, TRIB_PAGE_SPATIAL},   {17855, TRIB_PAGE_LEAF},
     };
     for (auto [type, page_class] : both) {
         INFO("type " << type);

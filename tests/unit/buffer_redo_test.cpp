@@ -81,7 +81,8 @@ TEST_CASE("each run of records about a page names it once") {
 }
 
 TEST_CASE("numbers at the edges of their lengths") {
-    for (uint32_t n : {0u, 0x7fu, 0x80u, 0x407fu, 0x4080u, 0x20407fu, 0x204080u, 0x1020407fu, 0x10204080u, 0xfffffffeu}) {
+    for (uint32_t n :
+         {0u, 0x7fu, 0x80u, 0x407fu, 0x4080u, 0x20407fu, 0x204080u, 0x1020407fu, 0x10204080u, 0xfffffffeu}) {
         Bytes block;
         add_record(block, 0x30, n, n, 3);
         trib_redo_cursor cursor{};
@@ -126,7 +127,7 @@ TEST_CASE("more pages than there is room for are counted") {
 
 TEST_CASE("what is no redo is refused") {
     const std::vector<Bytes> bad = {
-        {0x00},                   // end marks belong to the log
+        {0x00}, // end marks belong to the log
         {0x01, 1, 2},
         {0x30},                   // no length
         {0x33, 0x80},             // a number that is cut off

@@ -73,8 +73,8 @@ TEST_CASE("the hook's own options") {
     CHECK_FALSE(options.front);
     CHECK(options.report);
     trib_buffer_options before = options;
-    for (const char *bad : {"frames", "frames=", "frames=0", "frames=-1", "frames=3T", "page=5000", "page=2K", "depth=33",
-                            "front=maybe", "colour=red", "=1", "depth=9,frames=x"}) {
+    for (const char *bad : {"frames", "frames=", "frames=0", "frames=-1", "frames=3T", "page=5000", "page=2K",
+                            "depth=33", "front=maybe", "colour=red", "=1", "depth=9,frames=x"}) {
         INFO(bad);
         CHECK_FALSE(trib_buffer_options_parse(bad, &options, problem));
         CHECK(std::strstr(problem, "depth=1..32") != nullptr); // lists what is valid

@@ -21,9 +21,8 @@ struct Named {
     const char *name;
     Method call;
 };
-const Named METHODS[] = {{"exact", trib_cluster_exact},
-                         {"lloyd", trib_cluster_lloyd},
-                         {"agglomerate", trib_cluster_agglomerate}};
+const Named METHODS[] = {
+    {"exact", trib_cluster_exact}, {"lloyd", trib_cluster_lloyd}, {"agglomerate", trib_cluster_agglomerate}};
 
 struct Result {
     uint32_t used;
@@ -32,10 +31,9 @@ struct Result {
 };
 
 // The workspace is exactly as long as promised, so that a sanitizer sees a byte too many.
-Result run(Method method, const std::vector<double> &values, uint32_t k,
-           const std::vector<double> &weights = {}) {
-    const trib_cluster_input input{values.data(), weights.empty() ? nullptr : weights.data(),
-                                   uint32_t(values.size()), k};
+Result run(Method method, const std::vector<double> &values, uint32_t k, const std::vector<double> &weights = {}) {
+    const trib_cluster_input input{values.data(), weights.empty() ? nullptr : weights.data(), uint32_t(values.size()),
+                                   k};
     Result result{0, std::vector<uint32_t>(values.size(), UINT32_MAX), std::vector<double>(k, -1)};
     void *workspace = malloc(trib_cluster_workspace_bytes(input.count, k));
     result.used = method(&input, workspace, result.labels.data(), result.centroids.data());
@@ -43,8 +41,8 @@ Result run(Method method, const std::vector<double> &values, uint32_t k,
     return result;
 }
 
-long double cost_of(const std::vector<double> &values, const std::vector<uint32_t> &labels,
-                    uint32_t k, const std::vector<double> &weights = {}) {
+long double cost_of(const std::vector<double> &values, const std::vector<uint32_t> &labels, uint32_t k,
+                    const std::vector<double> &weights = {}) {
     long double cost = 0;
     for (uint32_t c = 0; c < k; c++) {
         long double sum = 0, weight = 0;
@@ -64,12 +62,10 @@ long double cost_of(const std::vector<double> &values, const std::vector<uint32_
 }
 
 // Every way to cut the sorted values into at most k intervals.
-long double brute_force(const std::vector<double> &values, uint32_t k,
-                        const std::vector<double> &weights = {}) {
+long double brute_force(const std::vector<double> &values, uint32_t k, const std::vector<double> &weights = {}) {
     std::vector<size_t> order(values.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return values[a] < values[b]; });
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
     long double best = std::numeric_limits<long double>::infinity();
     for (uint32_t cuts = 0; cuts < 1u << (values.size() - 1); cuts++) {
         if (__builtin_popcount(cuts) >= int(k))
@@ -128,8 +124,7 @@ TEST_CASE("exact clustering is optimal") {
         }
         const Result r = run(trib_cluster_exact, values, k, weights);
         check_rules(r, values, k, weights);
-        const long double want = brute_force(values, k, weights),
-                          got = cost_of(values, r.labels, k, weights);
+        const long double want = brute_force(values, k, weights), got = cost_of(values, r.labels, k, weights);
         REQUIRE(double(got) == Approx(double(want)).epsilon(1e-9).margin(1e-6));
     }
 }
@@ -150,11 +145,9 @@ TEST_CASE("every method keeps the rules, whatever the order of the values") {
             check_rules(r, values, k, weights);
             // Lloyd and agglomeration may be worse than the optimum, never better.
             const Result best = run(trib_cluster_exact, values, k, weights);
-            REQUIRE(cost_of(values, r.labels, k, weights) >=
-                    cost_of(values, best.labels, k, weights) * (1 - 1e-9L));
+            REQUIRE(cost_of(values, r.labels, k, weights) >= cost_of(values, best.labels, k, weights) * (1 - 1e-9L));
 
-            std::vector<double> mirrored(values.rbegin(), values.rend()),
-                back(weights.rbegin(), weights.rend());
+            std::vector<double> mirrored(values.rbegin(), values.rend()), back(weights.rbegin(), weights.rend());
             Result m = run(method.call, mirrored, k, back);
             std::reverse(m.labels.begin(), m.labels.end());
             REQUIRE(m.labels == r.labels);
@@ -177,20 +170,16 @@ TEST_CASE("the methods differ where they should") {
     // Gaps 2 3 4 5 6. Closest first: 0+2 -> 1; 1+5 (gap 4, a tie with 5+9, smaller first) -> 7/3;
     // 9+14 -> 11.5.
     const std::vector<double> values{0, 2, 5, 9, 14, 20};
-    REQUIRE(run(trib_cluster_agglomerate, values, 5).labels ==
-            std::vector<uint32_t>{0, 0, 1, 2, 3, 4});
-    REQUIRE(run(trib_cluster_agglomerate, values, 4).labels ==
-            std::vector<uint32_t>{0, 0, 0, 1, 2, 3});
-    REQUIRE(run(trib_cluster_agglomerate, values, 3).labels ==
-            std::vector<uint32_t>{0, 0, 0, 1, 1, 2});
+    REQUIRE(run(trib_cluster_agglomerate, values, 5).labels == std::vector<uint32_t>{0, 0, 1, 2, 3, 4});
+    REQUIRE(run(trib_cluster_agglomerate, values, 4).labels == std::vector<uint32_t>{0, 0, 0, 1, 2, 3});
+    REQUIRE(run(trib_cluster_agglomerate, values, 3).labels == std::vector<uint32_t>{0, 0, 0, 1, 1, 2});
     // Squares: {0 2 5}{9 14}{20} costs 12.67 + 12.5, {0 2 5 9}{14}{20} 46, {0 2}{5 9}{14 20} 28, {0
     // 2 5}{9}{14 20} 30.67.
     REQUIRE(run(trib_cluster_exact, values, 3).labels == std::vector<uint32_t>{0, 0, 0, 1, 1, 2});
     // k = 2: {0 2 5 9}{14 20} costs 46 + 18, {0 2 5}{9 14 20} 12.67 + 60.67. Agglomeration:
     // 7/3 11.5 20: gap 8.5 goes first.
     REQUIRE(run(trib_cluster_exact, values, 2).labels == std::vector<uint32_t>{0, 0, 0, 0, 1, 1});
-    REQUIRE(run(trib_cluster_agglomerate, values, 2).labels ==
-            std::vector<uint32_t>{0, 0, 0, 1, 1, 1});
+    REQUIRE(run(trib_cluster_agglomerate, values, 2).labels == std::vector<uint32_t>{0, 0, 0, 1, 1, 1});
     // Seeds 2, 14 cut at 8; means 7/3, 14.3 cut at 8.3: Lloyd stays at the local optimum.
     REQUIRE(run(trib_cluster_lloyd, values, 2).labels == std::vector<uint32_t>{0, 0, 0, 1, 1, 1});
 }
@@ -257,8 +246,10 @@ TEST_CASE("ten thousand values are no trouble") {
 }
 
 TEST_CASE("Lloyd begins from the middle of each part of the distinct values, which decides where it ends") {
-    // Seeds 10 and 100 of 1 2 | 10 | 11 99 100 ...: the middles of the two halves of eight values are the third and the seventh.
+    // Seeds 10 and 100 of 1 2 | 10 | 11 99 100 ...: the middles of the two halves of eight values are the third and the
+    // seventh.
     const std::vector<double> values{0, 1, 2, 50, 51, 52, 100, 101};
-    // Middles 2 (index 2) and 100 (index 6): cut at 51; means 20.8, 84.3 -> cut 52.6: {0 1 2 50 51 52}{100 101} is stable.
+    // Middles 2 (index 2) and 100 (index 6): cut at 51; means 20.8, 84.3 -> cut 52.6: {0 1 2 50 51 52}{100 101} is
+    // stable.
     REQUIRE(run(trib_cluster_lloyd, values, 2).labels == std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 1, 1});
 }

@@ -19,29 +19,28 @@ struct Clusters {
     std::vector<double> centroids;
 };
 
-trib_points points_of(const std::vector<double> &values, const std::vector<double> &weights,
-                      uint32_t dimensions, uint32_t clusters) {
+trib_points points_of(const std::vector<double> &values, const std::vector<double> &weights, uint32_t dimensions,
+                      uint32_t clusters) {
     return {values.data(), weights.data(), uint32_t(weights.size()), dimensions, clusters};
 }
 
-Clusters cluster(const std::vector<double> &values, const std::vector<double> &weights,
-                 uint32_t dimensions, uint32_t clusters, uint32_t rounds = 100) {
+Clusters cluster(const std::vector<double> &values, const std::vector<double> &weights, uint32_t dimensions,
+                 uint32_t clusters, uint32_t rounds = 100) {
     const trib_points points = points_of(values, weights, dimensions, clusters);
     Clusters result{0, std::vector<uint32_t>(points.count, UINT32_MAX),
                     std::vector<double>(size_t{clusters} * dimensions, -1)};
-    result.used =
-        trib_cluster_points(&points, rounds, result.labels.data(), result.centroids.data());
+    result.used = trib_cluster_points(&points, rounds, result.labels.data(), result.centroids.data());
     result.centroids.resize(size_t{result.used} * dimensions);
     return result;
 }
 
-double cost(const std::vector<double> &values, const std::vector<double> &weights,
-            uint32_t dimensions, const Clusters &clusters) {
+double cost(const std::vector<double> &values, const std::vector<double> &weights, uint32_t dimensions,
+            const Clusters &clusters) {
     double sum = 0;
     for (size_t i = 0; i < weights.size(); i++)
         for (uint32_t d = 0; d < dimensions; d++) {
-            const double distance = values[i * dimensions + d] -
-                                    clusters.centroids[clusters.labels[i] * dimensions + d];
+            const double distance =
+                values[i * dimensions + d] - clusters.centroids[clusters.labels[i] * dimensions + d];
             sum += weights[i] * distance * distance;
         }
     return sum;
@@ -103,8 +102,7 @@ TEST_CASE("a round never raises the cost, and one that changes no label is the l
     REQUIRE(clusters.used <= k);
     double before = cost(values, weights, dimensions, clusters);
     for (int round = 0; round < 200; round++) {
-        const bool moved = trib_points_round(&points, clusters.used, clusters.labels.data(),
-                                             clusters.centroids.data());
+        const bool moved = trib_points_round(&points, clusters.used, clusters.labels.data(), clusters.centroids.data());
         const double after = cost(values, weights, dimensions, clusters);
         REQUIRE(after <= before + 1e-9);
         before = after;
@@ -113,8 +111,7 @@ TEST_CASE("a round never raises the cost, and one that changes no label is the l
         REQUIRE(round < 199);
     }
     const double unnamed = before;
-    clusters.used = trib_points_order(&points, clusters.used, clusters.labels.data(),
-                                      clusters.centroids.data());
+    clusters.used = trib_points_order(&points, clusters.used, clusters.labels.data(), clusters.centroids.data());
     REQUIRE(cost(values, weights, dimensions, clusters) == Approx(unnamed).margin(1e-9));
     const std::set<uint32_t> names(clusters.labels.begin(), clusters.labels.end());
     REQUIRE(names.size() == clusters.used); // none is empty

@@ -82,18 +82,15 @@ TEST_CASE("preset geometries are those of the papers") {
     REQUIRE(dstream.description.over_provisioning_percent == Approx(28).margin(0.2));
     REQUIRE(dstream.description.streams == 16);
     for (const auto &preset : trib_presets)
-        if (std::string(preset.name) ==
-            "vstream") { // 360 superblocks of 768 MiB; not opened here: 600 MB of tables
+        if (std::string(preset.name) == "vstream") { // 360 superblocks of 768 MiB; not opened here: 600 MB of tables
             REQUIRE(preset.superblock_bytes == 4ull * 4 * 2 * 2 * 256 * 3 * 16384);
-            const double physical =
-                double(preset.capacity_bytes) * (1 + preset.over_provisioning_percent / 100);
+            const double physical = double(preset.capacity_bytes) * (1 + preset.over_provisioning_percent / 100);
             REQUIRE(physical / double(preset.superblock_bytes) == Approx(360).margin(0.01));
         }
 }
 
 TEST_CASE("explicit keys override the preset") {
-    Opened d(
-        "superblock=1M,preset=small,capacity=32M,op=20,device_streams=2,victim=fifo,gc=shared");
+    Opened d("superblock=1M,preset=small,capacity=32M,op=20,device_streams=2,victim=fifo,gc=shared");
     REQUIRE(d.code == 0);
     REQUIRE(d.description.capacity_bytes == 32u << 20);
     REQUIRE(d.description.reclaim_unit_bytes == 1u << 20);
@@ -125,9 +122,7 @@ TEST_CASE("garbage collection goes where the options, else the policy, want") {
     REQUIRE(Opened("preset=small,internal=off,gc=twin").says("contradict"));
     REQUIRE(Opened("preset=small,gc=class").code == -EINVAL);
     REQUIRE(Opened("preset=small,gc=class").says("policy"));
-    REQUIRE(
-        std::string(Opened("preset=small,gc=class", nullptr, 4, relocate_to_zero).description.gc) ==
-        "class");
+    REQUIRE(std::string(Opened("preset=small,gc=class", nullptr, 4, relocate_to_zero).description.gc) == "class");
 }
 
 TEST_CASE("bad values are refused with a sentence") {

@@ -169,8 +169,7 @@ TEST_CASE("links, free slots and counters are not believed") {
 TEST_CASE("an index that contradicts itself is rebuilt by the next call") {
     Example x;
     for (uint32_t slot = 1; slot <= 5; slot++)
-        x.word(slot, 2) =
-            (x.word(slot, 2) & 0xFF) | (uint64_t)slot << 8 | (uint64_t)slot << 36; // cycles
+        x.word(slot, 2) = (x.word(slot, 2) & 0xFF) | (uint64_t)slot << 8 | (uint64_t)slot << 36; // cycles
     x.kill_file(7); // ends; whatever it found, the tree is not trusted any more
     x.kill_file(7);
     REQUIRE(x.repaired().runs <= 4);

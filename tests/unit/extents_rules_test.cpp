@@ -37,19 +37,16 @@ class Extents {
         trib_context who = {};
         return trib_state_intern(state, key, &who);
     }
-    int write(uint64_t clock, trib_attribute_ref who, uint64_t file, uint64_t offset,
-              uint64_t length, uint16_t stream = 1) {
+    int write(uint64_t clock, trib_attribute_ref who, uint64_t file, uint64_t offset, uint64_t length,
+              uint16_t stream = 1) {
         trib_event event = {};
-        event.file = file, event.offset_bytes = offset, event.length_bytes = length,
-        event.stream = stream;
+        event.file = file, event.offset_bytes = offset, event.length_bytes = length, event.stream = stream;
         deaths.clear();
         return trib_extents_write(self, &event, who, clock, collect, &deaths);
     }
-    int kill(uint64_t clock, uint64_t file, uint64_t offset, uint64_t length,
-             trib_cause cause = TRIB_CAUSE_UNLINK) {
+    int kill(uint64_t clock, uint64_t file, uint64_t offset, uint64_t length, trib_cause cause = TRIB_CAUSE_UNLINK) {
         trib_event event = {};
-        event.file = file, event.offset_bytes = offset, event.length_bytes = length,
-        event.cause = cause;
+        event.file = file, event.offset_bytes = offset, event.length_bytes = length, event.cause = cause;
         deaths.clear();
         return trib_extents_kill(self, &event, clock, collect, &deaths);
     }
@@ -73,8 +70,7 @@ class Extents {
     }
 };
 
-void require_death(const trib_death &death, trib_attribute_ref who, uint64_t offset,
-                   uint64_t length, uint64_t age) {
+void require_death(const trib_death &death, trib_attribute_ref who, uint64_t offset, uint64_t length, uint64_t age) {
     REQUIRE(death.attribute == who);
     REQUIRE(death.offset_bytes == offset);
     REQUIRE(death.length_bytes == length);
@@ -324,12 +320,8 @@ TEST_CASE("data of an evicted writer die without an account") {
 
 TEST_CASE("streams beyond the stored range are reported as undecided") {
     Extents x;
-    for (auto [stream, reported] :
-         std::map<uint16_t, uint16_t>{{0, 0},
-                                      {254, 254},
-                                      {255, UINT16_MAX},
-                                      {300, UINT16_MAX},
-                                      {TRIB_STREAM_UNDECIDED, UINT16_MAX}}) {
+    for (auto [stream, reported] : std::map<uint16_t, uint16_t>{
+             {0, 0}, {254, 254}, {255, UINT16_MAX}, {300, UINT16_MAX}, {TRIB_STREAM_UNDECIDED, UINT16_MAX}}) {
         x.write(0, x.a, 7, 0, 4 * K, stream);
         x.kill(0, 7, 0, TRIB_LENGTH_TO_END);
         REQUIRE(x.deaths.at(0).stream == reported);
@@ -446,8 +438,7 @@ TEST_CASE("live data older than the mean push the estimate up, younger ones neve
     Extents x;
     x.write(0, x.a, 7, 0, 4 * K);
     x.write(2 * M, x.a, 8, 0, 4 * K);
-    REQUIRE(trib_estimate_effective(&x.row(x.a), 2 * M) ==
-            Approx(1.0 * M)); // ages 2 M and 0, no death yet
+    REQUIRE(trib_estimate_effective(&x.row(x.a), 2 * M) == Approx(1.0 * M)); // ages 2 M and 0, no death yet
     REQUIRE(trib_estimate_effective(&x.row(x.a), 9 * M) == Approx(8.0 * M));
     trib_estimate_sample(trib_state_attribute(x.state, x.a), 3.0 * M, 0.5);
     REQUIRE(trib_estimate_effective(&x.row(x.a), 2 * M) == Approx(3.0 * M));

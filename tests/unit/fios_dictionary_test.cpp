@@ -89,8 +89,7 @@ std::vector<uint8_t> sample_file() {
     Folder folder;
     Dictionary dictionary({1, 1, 1, 0, 0, 3, 2, 2, 2, 2, 0});
     const auto record = record_of(11);
-    REQUIRE(trib_fios_dictionary_save(&dictionary.it, folder.file("d").c_str(), &record, nullptr) ==
-            0);
+    REQUIRE(trib_fios_dictionary_save(&dictionary.it, folder.file("d").c_str(), &record, nullptr) == 0);
     return bytes_of(folder.file("d"));
 }
 
@@ -169,8 +168,7 @@ TEST_CASE("a file gives back what was saved") {
     for (uint32_t chunk = 0; chunk < chunks; chunk++)
         REQUIRE(trib_fios_dictionary_find(&loaded.it, chunk) == streams[chunk]);
     // Saving again changes nothing, and leaves no other file behind.
-    REQUIRE(trib_fios_dictionary_save(&loaded.it, folder.file("again").c_str(), &found, nullptr) ==
-            0);
+    REQUIRE(trib_fios_dictionary_save(&loaded.it, folder.file("again").c_str(), &found, nullptr) == 0);
     REQUIRE(bytes_of(path) == bytes_of(folder.file("again")));
     REQUIRE(std::distance(fs::directory_iterator(fs::path(path).parent_path()), {}) == 2);
 }
@@ -194,8 +192,7 @@ TEST_CASE("the layout, byte by byte") {
     REQUIRE(u32(40) == 0b1100);
     REQUIRE(std::vector<uint8_t>(bytes.begin() + 128, bytes.begin() + 136) ==
             std::vector<uint8_t>{0x11, 0x01, 0x30, 0x22, 0x22, 0x00, 0, 0});
-    const std::vector<std::pair<uint32_t, uint32_t>> ranges = {
-        {0, 1}, {3, 0}, {5, 3}, {6, 2}, {10, 0}};
+    const std::vector<std::pair<uint32_t, uint32_t>> ranges = {{0, 1}, {3, 0}, {5, 3}, {6, 2}, {10, 0}};
     for (size_t i = 0; i < ranges.size(); i++) {
         REQUIRE(u32(136 + 8 * i) == ranges[i].first);
         REQUIRE(u32(140 + 8 * i) == ranges[i].second);
@@ -283,16 +280,13 @@ TEST_CASE("a file that cannot be read or written says why and harms nothing") {
     trib_fios_dictionary loaded{};
     trib_fios_training_record record = record_of(2);
     trib_error error{};
-    REQUIRE(trib_fios_dictionary_load(&loaded, folder.file("none").c_str(), &record, &error) ==
+    REQUIRE(trib_fios_dictionary_load(&loaded, folder.file("none").c_str(), &record, &error) == -ENOENT);
+    REQUIRE(trib_fios_dictionary_load(&loaded, folder.file("").c_str(), &record, &error) == -EINVAL); // a folder
+    REQUIRE(trib_fios_dictionary_save(&dictionary.it, folder.file("no/such/folder").c_str(), &record, &error) ==
             -ENOENT);
-    REQUIRE(trib_fios_dictionary_load(&loaded, folder.file("").c_str(), &record, &error) ==
-            -EINVAL); // a folder
-    REQUIRE(trib_fios_dictionary_save(&dictionary.it, folder.file("no/such/folder").c_str(),
-                                      &record, &error) == -ENOENT);
     REQUIRE(has(error.text, "no/such/folder"));
     std::ofstream(folder.file("text")) << "not a dictionary at all, but long enough to be one";
-    REQUIRE(trib_fios_dictionary_load(&loaded, folder.file("text").c_str(), &record, &error) ==
-            -EPROTO);
+    REQUIRE(trib_fios_dictionary_load(&loaded, folder.file("text").c_str(), &record, &error) == -EPROTO);
     REQUIRE(has(error.text, "text"));
     REQUIRE(loaded.base == nullptr);
 }
@@ -346,8 +340,7 @@ TEST_CASE("a dictionary that cannot be saved stops no write") {
 TEST_CASE("a run too short to train says that nothing was saved") {
     Folder folder;
     std::string said;
-    trib_log_to([](void *arg, trib_log_level,
-                   const char *line) { static_cast<std::string *>(arg)->append(line); },
+    trib_log_to([](void *arg, trib_log_level, const char *line) { static_cast<std::string *>(arg)->append(line); },
                 &said);
     {
         State state;

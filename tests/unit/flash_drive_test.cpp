@@ -172,8 +172,7 @@ TEST_CASE("a batch is the same as single writes") {
             lba = random.below(5000);
             REQUIRE(trib_flash_write(one.get(), lba, 1, stream) == 0);
         }
-        REQUIRE(trib_flash_write_batch(many.get(), lbas.data(), uint32_t(lbas.size()), stream) ==
-                0);
+        REQUIRE(trib_flash_write_batch(many.get(), lbas.data(), uint32_t(lbas.size()), stream) == 0);
     }
     for (uint64_t lba = 0; lba < 5000; lba++)
         REQUIRE(trib_flash_lookup(one.get(), lba) == trib_flash_lookup(many.get(), lba));
@@ -304,5 +303,6 @@ TEST_CASE("pages copied together count as pages copied one by one") {
         misplaced[one_by_one] = flash::stats(d).misplaced_pages;
     }
     CHECK(misplaced[0] > 100);
-    CHECK(double(misplaced[0]) == Approx(double(misplaced[1])).epsilon(0.1)); // which of the open ones they share may differ
+    CHECK(double(misplaced[0]) ==
+          Approx(double(misplaced[1])).epsilon(0.1)); // which of the open ones they share may differ
 }

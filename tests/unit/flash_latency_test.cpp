@@ -58,8 +58,7 @@ TEST_CASE("filling an empty drive runs at the speed of its dies") {
     auto d = flash::open(c);
     for (uint64_t lba = 0; lba < c.logical_pages; lba++)
         flash::write(d, lba, 1, 0);
-    CHECK(iops(d) ==
-          Approx(16 * 3 / 700e-6).epsilon(0.01)); // dies * pages per program / program time
+    CHECK(iops(d) == Approx(16 * 3 / 700e-6).epsilon(0.01)); // dies * pages per program / program time
 }
 
 TEST_CASE("slow channels bound it instead") {

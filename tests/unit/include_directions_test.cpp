@@ -15,11 +15,11 @@ namespace {
 
 using Rooms = std::set<std::string>;
 
-// A library's folder, and rooms that the files of a room may include, besides their own, those of the libraries below it
-// that `base` stands for, and the public headers. Files beside the rooms of the engine are the flow, which joins them.
+// A library's folder, and rooms that the files of a room may include, besides their own, those of the libraries below
+// it that `base` stands for, and the public headers. Files beside the rooms of the engine are the flow, which joins
+// them.
 const std::map<std::string, std::map<std::string, Rooms>> kAllowed = {
-    {"core/client",
-     {{"base", {}}, {"signature", {}}, {"ring", {}}, {"producer", {"ring"}}, {"patch", {}}}},
+    {"core/client", {{"base", {}}, {"signature", {}}, {"ring", {}}, {"producer", {"ring"}}, {"patch", {}}}},
     {"core/engine",
      {{"log", {}},
       {"symbol", {"signature"}},
@@ -32,8 +32,7 @@ const std::map<std::string, std::map<std::string, Rooms>> kAllowed = {
       {"flash", {}},
       {"trace", {}},
       {"recorder", {"ring", "producer"}}}},
-    {"lab",
-     {{"rivals", {"cluster"}}, {"workload", {}}, {"import", {}}, {"wrap", {"state"}}}},
+    {"lab", {{"rivals", {"cluster"}}, {"workload", {}}, {"import", {}}, {"wrap", {"state"}}}},
 };
 const Rooms kEverywhere = {"base", "log"};
 
@@ -90,9 +89,8 @@ TEST_CASE("adapters, the tool and benchmarks see no insides") {
     // that the tool measures and reproduces: clustering, FIOS's selection.
     const std::map<std::string, Rooms> outside = {
         {"cli",
-         {"trace/trace.h", "workload/workload.h", "import/import.h",
-          "cluster/cluster.h", "rivals/fios_select.h", "rivals/rivals.h", "ring/message.h", "wrap/trial.h",
-          "base/options.h", "pipeline_options.h"}},
+         {"trace/trace.h", "workload/workload.h", "import/import.h", "cluster/cluster.h", "rivals/fios_select.h",
+          "rivals/rivals.h", "ring/message.h", "wrap/trial.h", "base/options.h", "pipeline_options.h"}},
         {"rocksdb-env", {}},
         {"preload", {"base/kinds.h", "base/raw.h", "patch/code.h", "patch/imports.h", "patch/objects.h"}},
         {"mysql-buffer-hook", {"patch/code.h", "patch/objects.h"}},

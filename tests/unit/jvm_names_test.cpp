@@ -43,9 +43,9 @@ TEST_CASE("class names are the same in every run and release") {
         {"Lorg/apache/cassandra/io/util/SequentialWriter;", "org.apache.cassandra.io.util.SequentialWriter"},
         {"LStore;", "Store"},
         {"Lorg/x/Foo$Bar$1;", "org.x.Foo$Bar$1"},
-        {"Lorg/x/Foo$$Lambda$14.0x0000000800c03000;", "org.x.Foo$$Lambda$14"},          // 17
-        {"Lorg/x/Foo$$Lambda.0x00007f1b2c003200;", "org.x.Foo$$Lambda"},                // 21, 25
-        {"Lorg/x/Foo$$Lambda$14/0x0000000800c03000;", "org.x.Foo$$Lambda$14"},          // 11
+        {"Lorg/x/Foo$$Lambda$14.0x0000000800c03000;", "org.x.Foo$$Lambda$14"}, // 17
+        {"Lorg/x/Foo$$Lambda.0x00007f1b2c003200;", "org.x.Foo$$Lambda"},       // 21, 25
+        {"Lorg/x/Foo$$Lambda$14/0x0000000800c03000;", "org.x.Foo$$Lambda$14"}, // 11
         {"Lorg/x/Service$$EnhancerBySpringCGLIB$$5a3f;", "org.x.Service"},
         {"Lorg/x/Service$$SpringCGLIB$$0;", "org.x.Service"},
         {"Lorg/x/Entity$ByteBuddy$a8Zt9;", "org.x.Entity"},
@@ -58,10 +58,10 @@ TEST_CASE("class names are the same in every run and release") {
 }
 
 TEST_CASE("noise is what says how code is run, not what it is for") {
-    for (const char *name :
-         {"java.lang.Thread", "java.util.concurrent.FutureTask", "sun.nio.ch.IOUtil", "jdk.internal.reflect.GeneratedMethodAccessor7",
-          "com.sun.proxy.$Proxy12", "jdk.proxy2.$Proxy12", "org.x.$Proxy3", "javax.management.MBeanServer",
-          "org.x.Foo$$Lambda$14", "org.x.Foo$$Lambda", "java.lang.invoke.LambdaForm$MH"})
+    for (const char *name : {"java.lang.Thread", "java.util.concurrent.FutureTask", "sun.nio.ch.IOUtil",
+                             "jdk.internal.reflect.GeneratedMethodAccessor7", "com.sun.proxy.$Proxy12",
+                             "jdk.proxy2.$Proxy12", "org.x.$Proxy3", "javax.management.MBeanServer",
+                             "org.x.Foo$$Lambda$14", "org.x.Foo$$Lambda", "java.lang.invoke.LambdaForm$MH"})
         CHECK(trib_java_is_noise(name));
     for (const char *name : {"org.apache.cassandra.io.util.SequentialWriter", "Store", "javassist.Loader", "sunny.Day",
                              "org.x.$Proxy", "org.x.$ProxyFactory1", "org.x.My$Proxy3x", "com.sunny.Day"})
@@ -71,8 +71,10 @@ TEST_CASE("noise is what says how code is run, not what it is for") {
 TEST_CASE("a logging framework is known by its package") {
     CHECK(trib_java_logger("ch.qos.logback.core.joran.spi.ConsoleTarget$1") == std::string("ch.qos.logback"));
     CHECK(trib_java_logger("java.util.logging.StreamHandler") == std::string("java.util.logging"));
-    CHECK(trib_java_logger("org.apache.logging.log4j.core.appender.OutputStreamManager") == std::string("org.apache.logging.log4j"));
-    for (const char *name : {"org.apache.log4jet.Store", "ch.qos.logbacking", "java.util.Log", "org.apache.cassandra.db.commitlog.CommitLog"})
+    CHECK(trib_java_logger("org.apache.logging.log4j.core.appender.OutputStreamManager") ==
+          std::string("org.apache.logging.log4j"));
+    for (const char *name : {"org.apache.log4jet.Store", "ch.qos.logbacking", "java.util.Log",
+                             "org.apache.cassandra.db.commitlog.CommitLog"})
         CHECK(trib_java_logger(name) == nullptr);
 }
 
@@ -90,8 +92,8 @@ TEST_CASE("agent options: commands, own keys, and what is the pipeline's") {
     options = parsed("dump,file=/var/tmp/dump");
     CHECK(options.command == TRIB_JVM_DUMP);
     CHECK(std::string(options.file) == "/var/tmp/dump");
-    for (const char *wrong : {"path=half", "halt", "fast", "innermost=33", "outermost=-1", "strict=yes",
-                              "innermost=0,outermost=0"}) {
+    for (const char *wrong :
+         {"path=half", "halt", "fast", "innermost=33", "outermost=-1", "strict=yes", "innermost=0,outermost=0"}) {
         const std::string text = refused(wrong, &options);
         CHECK(text.find("path=ends|full") != std::string::npos);
     }

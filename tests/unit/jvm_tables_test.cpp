@@ -31,9 +31,11 @@ TEST_CASE("bytes of a signature add up over threads") {
     for (std::thread &thread : threads)
         thread.join();
     std::map<uint64_t, std::pair<uint64_t, uint64_t>> found;
-    trib_tally_visit([](void *arg, uint64_t signature, uint64_t writes, uint64_t bytes) {
-        (*static_cast<decltype(found) *>(arg))[signature] = {writes, bytes};
-    }, &found);
+    trib_tally_visit(
+        [](void *arg, uint64_t signature, uint64_t writes, uint64_t bytes) {
+            (*static_cast<decltype(found) *>(arg))[signature] = {writes, bytes};
+        },
+        &found);
     REQUIRE(found.size() == 10);
     uint64_t writes = 0, bytes = 0;
     for (const auto &[signature, sums] : found) {

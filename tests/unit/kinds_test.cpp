@@ -70,8 +70,18 @@ std::string made_by(const std::string &pattern, std::mt19937 &random) {
     return name;
 }
 
-const char *const kFolders[] = {"", "/", "./", "/pg/", "/pg/pg_wal/", "pg_wal/", "./pg_wal/", "/pg/base/16384/",
-                                "./base/1/", "/pg/global/", "/pgsql_tmp/", "/a.b/c-Data.db/"};
+const char *const kFolders[] = {"",
+                                "/",
+                                "./",
+                                "/pg/",
+                                "/pg/pg_wal/",
+                                "pg_wal/",
+                                "./pg_wal/",
+                                "/pg/base/16384/",
+                                "./base/1/",
+                                "/pg/global/",
+                                "/pgsql_tmp/",
+                                "/a.b/c-Data.db/"};
 
 } // namespace
 
@@ -107,8 +117,8 @@ TEST_CASE("the matcher of kinds answers as fnmatch does") {
 }
 
 TEST_CASE("a pattern of stars does not take long on a hostile name") {
-    const std::string path = "/" + std::string(4000, 'a') + "/base/" + std::string(4000, '1') + "." +
-                             std::string(4000, 'b');
+    const std::string path =
+        "/" + std::string(4000, 'a') + "/base/" + std::string(4000, '1') + "." + std::string(4000, 'b');
     const auto start = std::chrono::steady_clock::now();
     CHECK(trib_kind_of(path.c_str()) == TRIB_FILE_OTHER);
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(500));

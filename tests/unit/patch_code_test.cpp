@@ -43,31 +43,66 @@ const Bytes kRoom = {0x48, 0x83, 0xc4, 0x10};
 
 const std::vector<Body> kBodies = {
     {"write 2.26, lea",
-     {0x48, 0x8d, 0x05, 0, 8, 0x20, 0, 0x8b, 0x00, 0x85, 0xc0, 0x75, 0x00}, {}, {0, 7, 9, 11, 13}, 0, 0, 7},
+     {0x48, 0x8d, 0x05, 0, 8, 0x20, 0, 0x8b, 0x00, 0x85, 0xc0, 0x75, 0x00},
+     {},
+     {0, 7, 9, 11, 13},
+     0,
+     0,
+     7},
     {"write 2.30, mov %fs:",
-     {0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0, 0x85, 0xc0, 0x75, 0x00}, {}, {0, 8, 10, 12}, 0, 0, 8},
+     {0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0, 0x85, 0xc0, 0x75, 0x00},
+     {},
+     {0, 8, 10, 12},
+     0,
+     0,
+     8},
     {"write 2.31, endbr64, mov %fs:",
-     {0xf3, 0x0f, 0x1e, 0xfa, 0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0, 0x85, 0xc0, 0x75, 0x00}, {}, {0, 4, 12, 14}, 4, 1, 8},
-    {"write 2.36, cmpb",
-     {0x80, 0x3d, 0, 8, 0x20, 0, 0, 0x74, 0x00}, {}, {0, 7, 9}, 0, 0, 7},
+     {0xf3, 0x0f, 0x1e, 0xfa, 0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0, 0x85, 0xc0, 0x75, 0x00},
+     {},
+     {0, 4, 12, 14},
+     4,
+     1,
+     8},
+    {"write 2.36, cmpb", {0x80, 0x3d, 0, 8, 0x20, 0, 0, 0x74, 0x00}, {}, {0, 7, 9}, 0, 0, 7},
     {"write 2.37, endbr64, cmpb",
-     {0xf3, 0x0f, 0x1e, 0xfa, 0x80, 0x3d, 0, 8, 0x20, 0, 0, 0x74, 0x00}, {}, {0, 4, 11, 13}, 4, 1, 7},
+     {0xf3, 0x0f, 0x1e, 0xfa, 0x80, 0x3d, 0, 8, 0x20, 0, 0, 0x74, 0x00},
+     {},
+     {0, 4, 11, 13},
+     4,
+     1,
+     7},
     {"write 2.41, sub, xor",
-     {0x48, 0x83, 0xec, 0x10, 0x45, 0x31, 0xc9, 0x45, 0x31, 0xc0}, kRoom, {0, 4, 7, 10}, 0, 1, 7},
+     {0x48, 0x83, 0xec, 0x10, 0x45, 0x31, 0xc9, 0x45, 0x31, 0xc0},
+     kRoom,
+     {0, 4, 7, 10},
+     0,
+     1,
+     7},
     {"write 2.41, endbr64, sub, xor",
-     {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x10, 0x45, 0x31, 0xc9}, kRoom, {0, 4, 8, 11}, 4, 1, 7},
+     {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x10, 0x45, 0x31, 0xc9},
+     kRoom,
+     {0, 4, 8, 11},
+     4,
+     1,
+     7},
     {"write 2.42, endbr64, frame",
-     {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x6a, 0x01, 0x58}, kFrame, {0, 4, 5, 8, 10, 11}, 0, 1, 5},
-    {"write 2.42, frame",
-     {0x55, 0x48, 0x89, 0xe5, 0x6a, 0x01, 0x58}, kFrame, {0, 1, 4, 6, 7}, 0, 4, 6},
-    {"lseek",
-     {0xb8, 8, 0, 0, 0, 0x90}, {}, {0, 5, 6}, 0, 0, 5},
-    {"lseek, endbr64",
-     {0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 8, 0, 0, 0, 0x90}, {}, {0, 4, 9, 10}, 4, 1, 5},
-    {"_exit",
-     {0x4c, 0x8b, 0x05, 0, 8, 0x20, 0, 0xbe, 0xe7, 0, 0, 0}, {}, {0, 7, 12}, 0, 0, 7},
+     {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x6a, 0x01, 0x58},
+     kFrame,
+     {0, 4, 5, 8, 10, 11},
+     0,
+     1,
+     5},
+    {"write 2.42, frame", {0x55, 0x48, 0x89, 0xe5, 0x6a, 0x01, 0x58}, kFrame, {0, 1, 4, 6, 7}, 0, 4, 6},
+    {"lseek", {0xb8, 8, 0, 0, 0, 0x90}, {}, {0, 5, 6}, 0, 0, 5},
+    {"lseek, endbr64", {0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 8, 0, 0, 0, 0x90}, {}, {0, 4, 9, 10}, 4, 1, 5},
+    {"_exit", {0x4c, 0x8b, 0x05, 0, 8, 0x20, 0, 0xbe, 0xe7, 0, 0, 0}, {}, {0, 7, 12}, 0, 0, 7},
     {"_exit, endbr64",
-     {0xf3, 0x0f, 0x1e, 0xfa, 0x4c, 0x8b, 0x05, 0, 8, 0x20, 0, 0xbe, 0xe7, 0, 0, 0}, {}, {0, 4, 11}, 4, 1, 7},
+     {0xf3, 0x0f, 0x1e, 0xfa, 0x4c, 0x8b, 0x05, 0, 8, 0x20, 0, 0xbe, 0xe7, 0, 0, 0},
+     {},
+     {0, 4, 11},
+     4,
+     1,
+     7},
 };
 
 // The body's code in pages of its own, with the data that its beginning reads behind it.
@@ -79,8 +114,8 @@ class Victim {
         code.insert(code.end(), adds.begin(), adds.end());
         code.insert(code.end(), body.ends.begin(), body.ends.end());
         code.push_back(0xc3);
-        pages_ = static_cast<uint8_t *>(
-            mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        pages_ =
+            static_cast<uint8_t *>(mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         REQUIRE(pages_ != MAP_FAILED);
         entry_ = pages_ + at;
         std::memcpy(entry_, code.data(), code.size());
@@ -154,14 +189,25 @@ TEST_CASE("where a jump goes, what stays, and what moves") {
 }
 
 TEST_CASE("branches, calls and unknown instructions are not moved") {
-    for (const Bytes &bytes : std::vector<Bytes>{{0xe9, 0, 0, 0, 0}, {0xe8, 0, 0, 0, 0}, {0x74, 0x10, 0x90, 0x90, 0x90},
-                                                 {0xc3}, {0x0f, 0x05}, {0xff, 0x25, 0, 0, 0, 0}, {0xcc}}) {
+    for (const Bytes &bytes : std::vector<Bytes>{{0xe9, 0, 0, 0, 0},
+                                                 {0xe8, 0, 0, 0, 0},
+                                                 {0x74, 0x10, 0x90, 0x90, 0x90},
+                                                 {0xc3},
+                                                 {0x0f, 0x05},
+                                                 {0xff, 0x25, 0, 0, 0, 0},
+                                                 {0xcc}}) {
         const Victim victim({"", bytes, {}, {}, 0, 0, 0});
-        const Victim landing({"", [&] {
-            Bytes all = {0xf3, 0x0f, 0x1e, 0xfa};
-            all.insert(all.end(), bytes.begin(), bytes.end());
-            return all;
-        }(), {}, {}, 0, 0, 0});
+        const Victim landing({"",
+                              [&] {
+                                  Bytes all = {0xf3, 0x0f, 0x1e, 0xfa};
+                                  all.insert(all.end(), bytes.begin(), bytes.end());
+                                  return all;
+                              }(),
+                              {},
+                              {},
+                              0,
+                              0,
+                              0});
         trib_patch_plan plan{};
         INFO(int(bytes[0]));
         CHECK(trib_patch_make_plan(victim.entry(), &plan) == -ENOTSUP);
@@ -227,7 +273,8 @@ __asm__(".text\n.globl trib_test_stepped_call\n.type trib_test_stepped_call, @fu
         ".section .note.GNU-stack,\"\",@progbits\n.text\n");
 
 TEST_CASE("a thread that stands at any instruction of the beginning goes on as if nothing had changed") {
-    struct sigaction action{}, before{};
+    struct sigaction action {
+    }, before{};
     action.sa_sigaction = on_step;
     action.sa_flags = SA_SIGINFO;
     REQUIRE(sigaction(SIGTRAP, &action, &before) == 0);
@@ -240,9 +287,8 @@ TEST_CASE("a thread that stands at any instruction of the beginning goes on as i
                 uint64_t counter = 41, result = 0;
                 parks_at = reinterpret_cast<uintptr_t>(victim.entry()) + boundary;
                 is_parked = may_go = false;
-                std::thread stands([&] {
-                    result = trib_test_stepped_call(&counter, reinterpret_cast<Function *>(victim.entry()));
-                });
+                std::thread stands(
+                    [&] { result = trib_test_stepped_call(&counter, reinterpret_cast<Function *>(victim.entry())); });
                 while (!is_parked) {
                 }
                 const int code = put(victim);

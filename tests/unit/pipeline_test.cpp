@@ -44,12 +44,8 @@ struct Seen {
     trib_observer observer() {
         trib_observer observer{};
         observer.arg = this;
-        observer.wrote = [](void *arg, const trib_write_report *w) {
-            static_cast<Seen *>(arg)->writes.push_back(*w);
-        };
-        observer.died = [](void *arg, const trib_death_report *d) {
-            static_cast<Seen *>(arg)->deaths.push_back(*d);
-        };
+        observer.wrote = [](void *arg, const trib_write_report *w) { static_cast<Seen *>(arg)->writes.push_back(*w); };
+        observer.died = [](void *arg, const trib_death_report *d) { static_cast<Seen *>(arg)->deaths.push_back(*d); };
         return observer;
     }
 };
@@ -94,7 +90,8 @@ TEST_CASE("option pages: of a database page only what it has, of other writes ev
     trib_context often = trib_page_parts(page, 1, TRIB_PAGES_MODIFICATIONS);
     CHECK((often.io_activity == trib_page_activity(TRIB_PAGE_UNKNOWN, 8) && often.column_family == 0));
 
-    trib_context one = trib_page_parts(page, 1, TRIB_PAGES_FLUSHER), other = trib_page_parts(page, 2, TRIB_PAGES_FLUSHER);
+    trib_context one = trib_page_parts(page, 1, TRIB_PAGES_FLUSHER),
+                 other = trib_page_parts(page, 2, TRIB_PAGES_FLUSHER);
     CHECK((one.signature != other.signature && one.signature != 42));
     page.signature = 43; // whoever changed it
     CHECK(trib_page_parts(page, 1, TRIB_PAGES_FLUSHER).signature == one.signature);

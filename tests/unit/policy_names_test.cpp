@@ -22,8 +22,8 @@ bool MayName(const fs::path &relative, const std::string &name) {
     return is_policy || is_experiment || is_preset;
 }
 
-// In code, not in a comment: a string that is the name, or begins with it as options do, or sets the option. "tributary"
-// alone is also the project's name, in paths and of threads.
+// In code, not in a comment: a string that is the name, or begins with it as options do, or sets the option.
+// "tributary" alone is also the project's name, in paths and of threads.
 bool Names(const std::string &line, const std::string &name) {
     const size_t comment = std::min(line.find("//"), line.find("/*"));
     const std::string code = line.substr(0, comment);

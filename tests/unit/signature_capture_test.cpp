@@ -29,8 +29,7 @@ __attribute__((noinline)) void take(void *arg) {
     capture->expected = oracle::expect(TRIB_FRAME_HERE(), capture->depth);
 }
 
-__attribute__((noinline)) Capture along(const std::string &program,
-                                        unsigned depth = TRIB_SIGNATURE_DEPTH_DEFAULT,
+__attribute__((noinline)) Capture along(const std::string &program, unsigned depth = TRIB_SIGNATURE_DEPTH_DEFAULT,
                                         unsigned seed = 0) {
     Capture capture;
     capture.depth = depth;
@@ -73,10 +72,8 @@ TEST_CASE("the order of a path matters") {
 
 TEST_CASE("bad arguments give no signature") {
     CHECK(trib_signature_capture(TRIB_FRAME_HERE(), 0) == TRIB_SIGNATURE_UNKNOWN);
-    CHECK(trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX + 1) ==
-          TRIB_SIGNATURE_UNKNOWN);
-    CHECK(trib_signature_capture(static_cast<char *>(TRIB_FRAME_HERE()) + 1, 5) ==
-          TRIB_SIGNATURE_UNKNOWN);
+    CHECK(trib_signature_capture(TRIB_FRAME_HERE(), TRIB_SIGNATURE_DEPTH_MAX + 1) == TRIB_SIGNATURE_UNKNOWN);
+    CHECK(trib_signature_capture(static_cast<char *>(TRIB_FRAME_HERE()) + 1, 5) == TRIB_SIGNATURE_UNKNOWN);
     CHECK(trib_signature_frames(TRIB_SIGNATURE_UNKNOWN, nullptr, 0) == 0);
     struct trib_module module;
     CHECK(trib_signature_module(1u << 30, &module) == -ENOENT);
@@ -160,8 +157,7 @@ TEST_CASE("JIT code ends a path") {
     // push rbp; mov rbp,rsp; mov rax,rdi; mov rdi,rsi; call rax; pop rbp; ret
     static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8,
                                          0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
-    void *memory =
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         WARN("skipped: this system refuses writable code");
         return;
@@ -170,8 +166,7 @@ TEST_CASE("JIT code ends a path") {
     auto call = reinterpret_cast<void (*)(void (*)(void *), void *)>(memory);
     Capture outside;
     call(take_along, &outside);
-    CHECK(oracle::captured(outside.signature).size() ==
-          5); // b, a, signature_path, along, take_along
+    CHECK(oracle::captured(outside.signature).size() == 5); // b, a, signature_path, along, take_along
     Capture direct;
     direct.signature = 1;
     call(take, &direct);
@@ -259,8 +254,7 @@ TEST_CASE("symbolise names a known function and refuses another build") {
     struct trib_module module;
     char text[256];
     REQUIRE(trib_signature_module(frames[0].module, &module) == 0);
-    REQUIRE(trib_signature_symbolise(&module, frames[0].offset_bytes, text, sizeof text) <
-            sizeof text);
+    REQUIRE(trib_signature_symbolise(&module, frames[0].offset_bytes, text, sizeof text) < sizeof text);
     CHECK(std::string(text).find("signature_capture_test!shape_a+0x") == 0);
     REQUIRE(trib_signature_module(frames[1].module, &module) == 0);
     trib_signature_symbolise(&module, frames[1].offset_bytes, text, sizeof text);

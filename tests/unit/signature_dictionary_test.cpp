@@ -19,8 +19,7 @@ struct Dictionary : trib_dictionary {
     }
     std::vector<uint64_t> find(uint64_t signature) const {
         std::vector<uint64_t> frames(TRIB_SIGNATURE_DEPTH_MAX);
-        frames.resize(
-            trib_dictionary_find(this, signature, frames.data(), TRIB_SIGNATURE_DEPTH_MAX));
+        frames.resize(trib_dictionary_find(this, signature, frames.data(), TRIB_SIGNATURE_DEPTH_MAX));
         return frames;
     }
 };
@@ -70,8 +69,7 @@ TEST_CASE("a dictionary full of frames drops and counts") {
     Dictionary dictionary(10);
     const std::vector<uint64_t> frames(32, 1);
     for (uint64_t i = 1; i <= 10; i++)
-        CHECK(trib_dictionary_add(&dictionary, i, frames.data(), 32) ==
-              (i <= 5)); // 16 on average fit
+        CHECK(trib_dictionary_add(&dictionary, i, frames.data(), 32) == (i <= 5)); // 16 on average fit
     CHECK(dictionary.signatures == 5);
     CHECK(dictionary.dropped == 5);
 }

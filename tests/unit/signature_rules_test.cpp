@@ -119,34 +119,34 @@ TEST_CASE("remembered states come back in turn, each once") {
 }
 
 TEST_CASE("offsets are factored by the data alignment where DWARF says so") {
-    CHECK(has_bp_at(Module({0x86, 2}).rule(1), -16));              // offset
-    CHECK(has_bp_at(Module({0x05, 6, 3}).rule(1), -24));           // offset_extended
-    CHECK(has_bp_at(Module({0x11, 6, 2}).rule(1), -16));           // offset_extended_sf
-    CHECK(has_bp_at(Module({0x11, 6, 0x7d}).rule(1), 24));         // -3 of them
-    CHECK(has_bp_at(Module({0x2f, 6, 2}).rule(1), 16));            // GNU_negative_offset_extended
-    CHECK(is_sp(Module({0x12, 7, 0x7e}).rule(1), 16));             // def_cfa_sf: -2 of -8
-    CHECK(is_sp(Module({0x13, 0x7d}).rule(1), 24));                // def_cfa_offset_sf
-    CHECK(is_sp(Module({0x0c, 7, 24}).rule(1), 24));               // def_cfa: not factored
-    CHECK(Module({0x0d, 6}).rule(1).kind == TRIB_RULE_BP);         // def_cfa_register keeps the offset
+    CHECK(has_bp_at(Module({0x86, 2}).rule(1), -16));      // offset
+    CHECK(has_bp_at(Module({0x05, 6, 3}).rule(1), -24));   // offset_extended
+    CHECK(has_bp_at(Module({0x11, 6, 2}).rule(1), -16));   // offset_extended_sf
+    CHECK(has_bp_at(Module({0x11, 6, 0x7d}).rule(1), 24)); // -3 of them
+    CHECK(has_bp_at(Module({0x2f, 6, 2}).rule(1), 16));    // GNU_negative_offset_extended
+    CHECK(is_sp(Module({0x12, 7, 0x7e}).rule(1), 16));     // def_cfa_sf: -2 of -8
+    CHECK(is_sp(Module({0x13, 0x7d}).rule(1), 24));        // def_cfa_offset_sf
+    CHECK(is_sp(Module({0x0c, 7, 24}).rule(1), 24));       // def_cfa: not factored
+    CHECK(Module({0x0d, 6}).rule(1).kind == TRIB_RULE_BP); // def_cfa_register keeps the offset
     CHECK(Module({0x0d, 6}).rule(1).cfa_offset == 8);
 }
 
 TEST_CASE("what a register is restored to, and what loses it") {
     const Bytes cie = {0x0c, 7, 8, 0x90, 1, 0x86, 2};
-    CHECK(has_bp_at(Module({0x86, 4, 0xc6}, cie).rule(1), -16));      // restore: as in the CIE
-    CHECK(has_bp_at(Module({0x86, 4, 0x06, 6}, cie).rule(1), -16));   // restore_extended
-    CHECK(Module({0x08, 6}, cie).rule(1).bp == TRIB_BP_SAME);         // same_value
-    CHECK(Module({0x09, 6, 3}, cie).rule(1).bp == TRIB_BP_LOST);      // register
-    CHECK(Module({0x14, 6, 2}, cie).rule(1).bp == TRIB_BP_LOST);      // val_offset: the value, not where it is
+    CHECK(has_bp_at(Module({0x86, 4, 0xc6}, cie).rule(1), -16));       // restore: as in the CIE
+    CHECK(has_bp_at(Module({0x86, 4, 0x06, 6}, cie).rule(1), -16));    // restore_extended
+    CHECK(Module({0x08, 6}, cie).rule(1).bp == TRIB_BP_SAME);          // same_value
+    CHECK(Module({0x09, 6, 3}, cie).rule(1).bp == TRIB_BP_LOST);       // register
+    CHECK(Module({0x14, 6, 2}, cie).rule(1).bp == TRIB_BP_LOST);       // val_offset: the value, not where it is
     CHECK(Module({0x16, 6, 1, 0x30}, cie).rule(1).bp == TRIB_BP_LOST); // val_expression
-    CHECK(has_bp_at(Module({0x10, 6, 2, 0x77, 0x10}).rule(1), 8));    // expression: rsp + 16 is CFA + 8
-    CHECK(is_sp(Module({0x2e, 0x10}).rule(1), 8));                    // GNU_args_size says nothing here
+    CHECK(has_bp_at(Module({0x10, 6, 2, 0x77, 0x10}).rule(1), 8));     // expression: rsp + 16 is CFA + 8
+    CHECK(is_sp(Module({0x2e, 0x10}).rule(1), 8));                     // GNU_args_size says nothing here
 }
 
 TEST_CASE("no return address is the end, another place for it a failure") {
     CHECK(Module({0x07, 16}).rule(1).kind == TRIB_RULE_ROOT);
     CHECK(Module({0x90, 2}).rule(1).kind == TRIB_RULE_STOP);
     CHECK(Module({0x08, 16}).rule(1).kind == TRIB_RULE_STOP);
-    CHECK(Module({0x3f}).rule(1).kind == TRIB_RULE_STOP);       // not an instruction
-    CHECK(Module({0x0d, 0}).rule(1).kind == TRIB_RULE_STOP);    // CFA by rax
+    CHECK(Module({0x3f}).rule(1).kind == TRIB_RULE_STOP);    // not an instruction
+    CHECK(Module({0x0d, 0}).rule(1).kind == TRIB_RULE_STOP); // CFA by rax
 }

@@ -14,8 +14,8 @@
 
 #include <tributary/signature.h>
 
-#include "symbol/elf_symbols.h"
 #include "support/catch.hpp"
+#include "symbol/elf_symbols.h"
 
 namespace {
 
@@ -118,9 +118,8 @@ TEST_CASE("cut and damaged ELF files give errors or answers, never a crash") {
             if (damages % 3 == 1)
                 at = random() % std::min(sizeof header, bad.size());
             if (damages % 3 == 2)
-                at = std::min<size_t>(header.e_shoff +
-                                          random() % (header.e_shnum * sizeof(Elf64_Shdr)),
-                                      bad.size() - 1);
+                at =
+                    std::min<size_t>(header.e_shoff + random() % (header.e_shnum * sizeof(Elf64_Shdr)), bad.size() - 1);
             bad[at] = static_cast<char>(random());
         }
         explore(bad);

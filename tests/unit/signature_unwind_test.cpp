@@ -76,8 +76,7 @@ std::vector<uintptr_t> addresses(const struct trib_path &path) {
 } // namespace
 
 TEST_CASE("hand-written frames are walked as libunwind does") {
-    for (signature_odd_frame *frame :
-         {odd_deref_sp, odd_remember, odd_by_rip, odd_saved_by_expression}) {
+    for (signature_odd_frame *frame : {odd_deref_sp, odd_remember, odd_by_rip, odd_saved_by_expression}) {
         for (const char *program : {"abf", "ece", "eeee", "dcd", "fdf"}) {
             Walk walk = through(frame, program);
             INFO(program);
@@ -144,8 +143,7 @@ TEST_CASE("a walk never reads outside the stack it was given") {
             auto *copy = reinterpret_cast<uint64_t *>(frame);
             for (size_t i = 0; i < words; i++) { // saved frame addresses move along
                 const uint64_t word = walk.stack[i];
-                copy[i] =
-                    word - walk.frame < walk.stack.size() * 8 ? word - walk.frame + frame : word;
+                copy[i] = word - walk.frame < walk.stack.size() * 8 ? word - walk.frame + frame : word;
             }
             for (unsigned damages = round % 4; damages > 0; damages--)
                 copy[random() % words] = random() % 2 ? random() : copy[random() % words];
@@ -197,8 +195,7 @@ bool evaluate(std::vector<uint8_t> code, uintptr_t rip, struct trib_term *out) {
 
 TEST_CASE("expressions") {
     struct trib_term term;
-    const std::vector<uint8_t> plt = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a,
-                                      0x3b, 0x2a, 0x33, 0x24, 0x22};
+    const std::vector<uint8_t> plt = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
     REQUIRE(evaluate(plt, 0x1006, &term));
     CHECK((term.base == TRIB_TERM_SP && !term.deref && term.offset == 8));
     REQUIRE(evaluate(plt, 0x100b, &term));
@@ -244,8 +241,7 @@ TEST_CASE("rules of all loaded code") {
         [](struct dl_phdr_info *info, size_t, void *arg) {
             for (int i = 0; i < info->dlpi_phnum; i++)
                 if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X)
-                    static_cast<std::vector<uintptr_t> *>(arg)->push_back(
-                        info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+                    static_cast<std::vector<uintptr_t> *>(arg)->push_back(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
             return 0;
         },
         &starts);

@@ -157,9 +157,8 @@ TEST_CASE("foreign files are refused") {
 TEST_CASE("truncated and extended files are refused at every length") {
     Folder folder;
     std::string path = folder / "state", whole = valid_file(path);
-    for (size_t length :
-         {size_t(0), size_t(1), size_t(7), size_t(8), size_t(95), size_t(96), size_t(4095),
-          size_t(4096), whole.size() / 2, whole.size() - 4096, whole.size() - 1}) {
+    for (size_t length : {size_t(0), size_t(1), size_t(7), size_t(8), size_t(95), size_t(96), size_t(4095),
+                          size_t(4096), whole.size() / 2, whole.size() - 4096, whole.size() - 1}) {
         write_all(path, whole.substr(0, length));
         require_refused(path, -EBADMSG, "offset " + std::to_string(length) + ": the file ends");
     }
@@ -236,8 +235,7 @@ TEST_CASE("damaged rows are refused at their offset") {
         uint64_t value;
         const char *reason;
     };
-    for (Damage d : {Damage{40, 0x7FF8000000000000, "not a number"},
-                     Damage{40, 0xBFF0000000000000, "not a number"},
+    for (Damage d : {Damage{40, 0x7FF8000000000000, "not a number"}, Damage{40, 0xBFF0000000000000, "not a number"},
                      Damage{48, 0x7FF0000000000000, "not a number"}, Damage{120, 1, "reserved"},
                      Damage{24, 0x00000000FFFFFFFF, "generation"}, Damage{24, 0, "generation"}}) {
         std::string bytes = whole;

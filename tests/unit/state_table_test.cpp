@@ -42,9 +42,8 @@ class State {
 } // namespace
 
 TEST_CASE("sizes out of range are refused with a sentence") {
-    for (trib_state_config config :
-         {trib_state_config{nullptr, 0, 16}, trib_state_config{nullptr, (1u << 20) + 1, 16},
-          trib_state_config{nullptr, 1, 0}, trib_state_config{nullptr, 1, 1u << 28}}) {
+    for (trib_state_config config : {trib_state_config{nullptr, 0, 16}, trib_state_config{nullptr, (1u << 20) + 1, 16},
+                                     trib_state_config{nullptr, 1, 0}, trib_state_config{nullptr, 1, 1u << 28}}) {
         trib_state *state = nullptr;
         trib_error error = {};
         REQUIRE(trib_state_open(&state, &config, &error) == -EINVAL);
@@ -125,19 +124,13 @@ TEST_CASE("rows never written to leave in the order they came") {
 TEST_CASE("an evicted row starts from nothing") {
     State state(1);
     trib_attribute *row = trib_state_attribute(state.self, state.intern(1));
-    row->stream = 3, row->samples = 9, row->lifetime_mean = 1e6, row->live_bytes = 77,
-    row->flags = 5;
-    row->written_bytes = 12, row->died_bytes = 11, row->live_birth_sum = 4,
-    row->lifetime_clustered = 8;
+    row->stream = 3, row->samples = 9, row->lifetime_mean = 1e6, row->live_bytes = 77, row->flags = 5;
+    row->written_bytes = 12, row->died_bytes = 11, row->live_birth_sum = 4, row->lifetime_clustered = 8;
     row->lifetime_variance = 6;
 
     row = trib_state_attribute(state.self, state.intern(2));
-    REQUIRE(row->stream + row->samples + row->flags + row->live_bytes + row->written_bytes +
-                row->died_bytes ==
-            0);
-    REQUIRE(row->lifetime_mean + row->live_birth_sum + row->lifetime_clustered +
-                row->lifetime_variance ==
-            0);
+    REQUIRE(row->stream + row->samples + row->flags + row->live_bytes + row->written_bytes + row->died_bytes == 0);
+    REQUIRE(row->lifetime_mean + row->live_birth_sum + row->lifetime_clustered + row->lifetime_variance == 0);
 }
 
 TEST_CASE("4095 generations of one row are told apart, and none is 0") {

@@ -80,8 +80,7 @@ TEST_CASE("zigzag keeps differences of both signs small") {
     REQUIRE(trib_zigzag(UINT64_MAX) == 1);
     REQUIRE(trib_zigzag(1) == 2);
     REQUIRE(trib_zigzag(1ull << 63) == UINT64_MAX);
-    for (uint64_t value :
-         {uint64_t{0}, uint64_t{1}, UINT64_MAX, uint64_t{1} << 63, uint64_t{12345}})
+    for (uint64_t value : {uint64_t{0}, uint64_t{1}, UINT64_MAX, uint64_t{1} << 63, uint64_t{12345}})
         REQUIRE(trib_unzigzag(trib_zigzag(value)) == value);
 }
 
@@ -137,20 +136,16 @@ TEST_CASE("malformed items in a block with a right checksum are refused with the
         payload = bytes({event | TRIB_TAG_FILE, 0x81, 0x20}), word = "slot"; // 4097
     }
     SECTION("new file's slot too high") {
-        payload = bytes({event | TRIB_TAG_FILE, 0, 0x80, 0x20, 1, 2, 3, 4, 5, 6, 7, 8}),
-        word = "slot";
+        payload = bytes({event | TRIB_TAG_FILE, 0, 0x80, 0x20, 1, 2, 3, 4, 5, 6, 7, 8}), word = "slot";
     }
     SECTION("context slot too high") {
-        payload = bytes({event | TRIB_TAG_MORE, TRIB_MORE_CONTEXT, 0x81, 0x08}),
-        word = "out of range";
+        payload = bytes({event | TRIB_TAG_MORE, TRIB_MORE_CONTEXT, 0x81, 0x08}), word = "out of range";
     }
     SECTION("thread too high") {
-        payload = bytes({event | TRIB_TAG_MORE, TRIB_MORE_THREAD, 0x80, 0x80, 0x80, 0x80, 0x10}),
-        word = "out of range";
+        payload = bytes({event | TRIB_TAG_MORE, TRIB_MORE_THREAD, 0x80, 0x80, 0x80, 0x80, 0x10}), word = "out of range";
     }
     SECTION("stream too high") {
-        payload = bytes({event | TRIB_TAG_MORE, TRIB_MORE_STREAM, 0x80, 0x80, 0x04}),
-        word = "out of range";
+        payload = bytes({event | TRIB_TAG_MORE, TRIB_MORE_STREAM, 0x80, 0x80, 0x04}), word = "out of range";
     }
     SECTION("endless number") {
         payload = bytes({event | TRIB_TAG_OFFSET}) + std::string(20, '\xFF'), word = "64 bits";
@@ -190,8 +185,7 @@ TEST_CASE("malformed items in a block with a right checksum are refused with the
         payload = bytes({note, 0x81, 0x80, 0x02}) + std::string(32769, 'x'), word = "malformed";
     }
     SECTION("build-id too long") {
-        payload = bytes({module, 31, 0, 1, 2, 3, 4, 5, 6, 7, 8, 21}) + std::string(21, 'x'),
-        word = "malformed";
+        payload = bytes({module, 31, 0, 1, 2, 3, 4, 5, 6, 7, 8, 21}) + std::string(21, 'x'), word = "malformed";
     }
     SECTION("module's path too long") {
         payload = bytes({module, 0x8A, 0x02, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0}) + std::string(256, 'x');
@@ -219,8 +213,7 @@ TEST_CASE("malformed items in a block with a right checksum are refused with the
 TEST_CASE("items of unknown optional kinds are skipped") {
     ScratchFolder folder;
     const auto path = folder.file("t");
-    write_bytes(
-        path, file_of(bytes({18 << 3, 2, 'x', 'y', TRIB_TRACE_NOTE << 3, 1, 'n', 31 << 3, 0}), 3));
+    write_bytes(path, file_of(bytes({18 << 3, 2, 'x', 'y', TRIB_TRACE_NOTE << 3, 1, 'n', 31 << 3, 0}), 3));
     const auto contents = read_trace(path, true);
     REQUIRE(contents.error == "");
     REQUIRE(contents.end_result == 0);
@@ -285,7 +278,8 @@ TEST_CASE("the retired kind of event is skipped with its fields, and no longer w
         event.clock_bytes = 4096;
     }
     ScratchFolder folder;
-    write_bytes(folder.file("old.trib"), file_of(std::string(reinterpret_cast<char *>(buffer), size_t(end - buffer)), 3));
+    write_bytes(folder.file("old.trib"),
+                file_of(std::string(reinterpret_cast<char *>(buffer), size_t(end - buffer)), 3));
     const TraceContents contents = read_trace(folder.file("old.trib"), true);
     INFO(contents.error);
     CHECK(contents.end_result == 0);

@@ -119,8 +119,7 @@ TEST_CASE("what a power failure leaves at the end is a cut") {
     const auto path = folder.file("t");
     std::vector<trib_event> events;
     const std::string bytes = small_trace(path, &events);
-    const std::string body =
-        bytes.substr(0, bytes.size() - TRIB_TRACE_BLOCK_HEADER_BYTES - TRIB_TRACE_END_BYTES);
+    const std::string body = bytes.substr(0, bytes.size() - TRIB_TRACE_BLOCK_HEADER_BYTES - TRIB_TRACE_END_BYTES);
     std::string tail;
     SECTION("space never written") {
         tail = std::string(5000, '\0');

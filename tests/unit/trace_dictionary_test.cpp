@@ -50,8 +50,7 @@ TEST_CASE("a full dictionary gives up what was not used lately") {
     Dictionary dictionary(4);
     for (uint64_t i = 0; i < 4; i++)
         trib_trace_dictionary_add(&dictionary, key(i));
-    REQUIRE(trib_trace_dictionary_add(&dictionary, key(4)) ==
-            0); // all were new: the hand goes round once
+    REQUIRE(trib_trace_dictionary_add(&dictionary, key(4)) == 0); // all were new: the hand goes round once
     REQUIRE(trib_trace_dictionary_find(&dictionary, key(1)) == 1);
     REQUIRE(trib_trace_dictionary_add(&dictionary, key(5)) == 2); // 1 gets its second chance
     REQUIRE(trib_trace_dictionary_find(&dictionary, key(1)) == 1);

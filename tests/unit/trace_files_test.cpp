@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a trace may be written, what becomes of the one that stands there, and recordings of several files: nobody's bytes are
-// lost, a recording has a limit, and one that stops says why.
+// Where a trace may be written, what becomes of the one that stands there, and recordings of several files: nobody's
+// bytes are lost, a recording has a limit, and one that stops says why.
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -134,7 +134,9 @@ struct FileSizeLimit {
         const rlimit limit{bytes, before.rlim_max};
         REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     }
-    ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before); }
+    ~FileSizeLimit() {
+        setrlimit(RLIMIT_FSIZE, &before);
+    }
 };
 
 } // namespace

@@ -101,8 +101,8 @@ TEST_CASE("every kind of item round-trips") {
     REQUIRE(contents.error == "");
     REQUIRE(contents.end_result == 0);
     REQUIRE(contents.others.size() == 9);
-    REQUIRE(contents.texts == std::vector<std::string>{"db_bench --benchmarks=fillrandom", "",
-                                                       long_text, "/db/000001.sst", long_text});
+    REQUIRE(contents.texts ==
+            std::vector<std::string>{"db_bench --benchmarks=fillrandom", "", long_text, "/db/000001.sst", long_text});
     REQUIRE(contents.others[3].id == UINT64_MAX);
     REQUIRE(contents.others[4].id == 7);
     REQUIRE(contents.others[5].kind == TRIB_TRACE_MODULE);
@@ -153,8 +153,7 @@ TEST_CASE("what is not a trace is refused, and so is a trace that somebody write
     const auto path = folder.file("t");
     trib_trace_writer *writer = nullptr, *second = nullptr;
     trib_error error{};
-    for (const std::string precious :
-         {"precious", "p", "a longer text that is no trace at all, honestly"}) {
+    for (const std::string precious : {"precious", "p", "a longer text that is no trace at all, honestly"}) {
         write_bytes(path, precious);
         REQUIRE(trib_trace_writer_open(&writer, path.c_str(), &error) == -EEXIST);
         REQUIRE(std::string(error.text).find("not a trace") != std::string::npos);

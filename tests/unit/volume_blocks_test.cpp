@@ -47,10 +47,8 @@ TEST_CASE("the bitmap agrees with a vector of flags") {
 
         const uint64_t from = random.below(count + 1);
         REQUIRE(trib_blocks_next_free(&bitmap.blocks, from) == naive_next(taken, from, false));
-        REQUIRE(trib_blocks_next_taken(&bitmap.blocks, from, count) ==
-                naive_next(taken, from, true));
-        REQUIRE(bitmap.blocks.free_count ==
-                uint64_t(std::count(taken.begin(), taken.end(), false)));
+        REQUIRE(trib_blocks_next_taken(&bitmap.blocks, from, count) == naive_next(taken, from, true));
+        REQUIRE(bitmap.blocks.free_count == uint64_t(std::count(taken.begin(), taken.end(), false)));
         REQUIRE(trib_blocks_is_taken(&bitmap.blocks, lba) == taken[lba]);
     }
 }
@@ -90,8 +88,7 @@ TEST_CASE("an extent map agrees with a page table") {
     std::vector<uint32_t> table(400, UINT32_MAX);
     trib_test::Random random(7);
     for (int step = 0; step < 20000; step++) {
-        const uint64_t page = random.below(table.size()),
-                       end = page + 1 + random.below(table.size() - page);
+        const uint64_t page = random.below(table.size()), end = page + 1 + random.below(table.size() - page);
         REQUIRE(trib_extent_map_reserve(&map, 1) == 0);
         if (random.chance(40)) {
             trib_extent_map_remove(&map, page, end);
@@ -103,8 +100,7 @@ TEST_CASE("an extent map agrees with a page table") {
                 REQUIRE(table[page + i] == (at.lba == UINT32_MAX ? UINT32_MAX : at.lba + i));
             if (at.lba == UINT32_MAX) {
                 // Half of the time at a place that continues a neighbour on both sides.
-                const uint32_t lba =
-                    random.chance(50) ? uint32_t(1000 + page) : uint32_t(random.below(100000));
+                const uint32_t lba = random.chance(50) ? uint32_t(1000 + page) : uint32_t(random.below(100000));
                 trib_extent_map_insert(&map, {page, lba, at.count});
                 for (uint32_t i = 0; i < at.count; i++)
                     table[page + i] = lba + i;
@@ -119,15 +115,14 @@ TEST_CASE("an extent map agrees with a page table") {
                 continue;
             const trib_extent &before = map.extents[i - 1];
             REQUIRE(before.page + before.count <= extent.page);
-            const bool joins = before.page + before.count == extent.page &&
-                               before.lba + before.count == extent.lba;
+            const bool joins = before.page + before.count == extent.page && before.lba + before.count == extent.lba;
             REQUIRE_FALSE(joins); // neighbours that continue each other are one
         }
         uint64_t mapped = 0;
         for (uint32_t i = 0; i < map.count; i++)
             mapped += map.extents[i].count;
-        REQUIRE(mapped == uint64_t(std::count_if(table.begin(), table.end(),
-                                                 [](uint32_t l) { return l != UINT32_MAX; })));
+        REQUIRE(mapped ==
+                uint64_t(std::count_if(table.begin(), table.end(), [](uint32_t l) { return l != UINT32_MAX; })));
     }
     trib_extent_map_close(&map);
 }

@@ -27,8 +27,7 @@ std::ostream &operator<<(std::ostream &out, const Io &io) {
 
 class Volume {
   public:
-    explicit Volume(uint64_t blocks, uint32_t window = 0,
-                    trib_volume_allocation how = TRIB_ALLOCATE_NEXT_FIT) {
+    explicit Volume(uint64_t blocks, uint32_t window = 0, trib_volume_allocation how = TRIB_ALLOCATE_NEXT_FIT) {
         const trib_volume_config config{blocks, how, window};
         const trib_volume_sink sink{this, on_write, on_discard, on_read};
         REQUIRE(trib_volume_open(&volume, &config, &sink, nullptr) == 0);
@@ -38,8 +37,7 @@ class Volume {
     }
 
     int write(uint64_t file, uint64_t offset, uint64_t length, uint64_t signature = 1) {
-        return run(trib_volume_write, TRIB_EVENT_WRITE, file, offset, length, TRIB_CAUSE_NONE,
-                   signature);
+        return run(trib_volume_write, TRIB_EVENT_WRITE, file, offset, length, TRIB_CAUSE_NONE, signature);
     }
     int sync(uint64_t file, uint8_t cause = TRIB_CAUSE_FSYNC, uint64_t offset = 0,
              uint64_t length = TRIB_LENGTH_TO_END) {
@@ -69,8 +67,8 @@ class Volume {
     int sink_error = 0;
 
   private:
-    int run(int (*call)(trib_volume *, const trib_event *), trib_event_kind kind, uint64_t file,
-            uint64_t offset, uint64_t length, uint8_t cause, uint64_t signature) {
+    int run(int (*call)(trib_volume *, const trib_event *), trib_event_kind kind, uint64_t file, uint64_t offset,
+            uint64_t length, uint8_t cause, uint64_t signature) {
         trib_event event{};
         event.kind = kind;
         event.file = file;
@@ -349,8 +347,7 @@ TEST_CASE("bad ranges are refused and change nothing") {
     Volume v(100);
     REQUIRE(v.write(1, 0, 0) == -EINVAL);
     REQUIRE(v.write(1, UINT64_MAX - 5, 10) == -EINVAL);
-    REQUIRE(v.write(1, 0, TRIB_LENGTH_TO_END) ==
-            -ENOSPC); // 2^64 - 1 bytes do not overflow; they do not fit
+    REQUIRE(v.write(1, 0, TRIB_LENGTH_TO_END) == -ENOSPC); // 2^64 - 1 bytes do not overflow; they do not fit
     REQUIRE(v.kill(1, 5, 0) == -EINVAL);
     REQUIRE(v.kill(1, UINT64_MAX - 5, 10) == -EINVAL);
     REQUIRE(v.sync(1, TRIB_CAUSE_FSYNC, 0, 0) == -EINVAL);

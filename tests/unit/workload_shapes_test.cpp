@@ -11,8 +11,7 @@ namespace {
 constexpr uint64_t MIB = 1 << 20;
 
 // Steady writes per block of file 0.
-std::vector<double> writes_per_block(Workload &workload, uint64_t from_bytes = 0,
-                                     uint64_t to_bytes = UINT64_MAX) {
+std::vector<double> writes_per_block(Workload &workload, uint64_t from_bytes = 0, uint64_t to_bytes = UINT64_MAX) {
     std::vector<double> counts(workload.description().size_bytes / TRIB_BLOCK_BYTES);
     while (workload.next()) {
         const trib_event &event = workload.event();
@@ -62,8 +61,7 @@ TEST_CASE("zipf draws ranks by Zipf's law") {
     for (size_t rank = 1; rank <= counts.size(); rank++)
         harmonic += 1.0 / static_cast<double>(rank);
     for (size_t rank : {1, 2, 10, 100}) // sorting by count biases the tail only
-        CHECK(counts[rank - 1] / total ==
-              Approx(1 / (harmonic * static_cast<double>(rank))).epsilon(0.05));
+        CHECK(counts[rank - 1] / total == Approx(1 / (harmonic * static_cast<double>(rank))).epsilon(0.05));
     double most_popular_tenth = 0;
     for (size_t i = 0; i < counts.size() / 10; i++)
         most_popular_tenth += counts[i];
@@ -75,8 +73,7 @@ TEST_CASE("zipf draws ranks by Zipf's law") {
 
 TEST_CASE("exponent 0 is uniform: chi squared of both") {
     for (const char *name : {"zipf", "uniform"}) {
-        Workload workload(name, name == std::string("zipf") ? "size=4M,host=1G,exponent=0"
-                                                            : "size=4M,host=1G");
+        Workload workload(name, name == std::string("zipf") ? "size=4M,host=1G,exponent=0" : "size=4M,host=1G");
         std::vector<double> counts = writes_per_block(workload);
         const double mean = sum(counts) / static_cast<double>(counts.size());
         double squared = 0;
@@ -260,6 +257,5 @@ TEST_CASE("tenants have files and numbers of their own, and the same program the
     CHECK(paths[1] == paths[3]);
     CHECK(paths[0] != paths[1]);
     for (int tenant = 0; tenant < 4; tenant++)
-        CHECK(bytes[tenant] / (bytes[0] + bytes[1] + bytes[2] + bytes[3]) ==
-              Approx(0.25).margin(0.03));
+        CHECK(bytes[tenant] / (bytes[0] + bytes[1] + bytes[2] + bytes[3]) == Approx(0.25).margin(0.03));
 }

@@ -53,8 +53,7 @@ class Database {
     }
 
     // Calls `take` for each row.
-    template <class Take, class... Values>
-    void Each(const char *sql, Take take, const Values &...values) {
+    template <class Take, class... Values> void Each(const char *sql, Take take, const Values &...values) {
         sqlite3_stmt *statement = Prepared(sql);
         int position = 0;
         (Bind(statement, ++position, values), ...);
@@ -67,8 +66,7 @@ class Database {
     }
 
     // The first column of the first row; `absent` when there is none.
-    template <class... Values>
-    int64_t Integer(const char *sql, int64_t absent, const Values &...values) {
+    template <class... Values> int64_t Integer(const char *sql, int64_t absent, const Values &...values) {
         int64_t result = absent;
         Each(
             sql, [&](const Row &row) { result = row.Integer(0); }, values...);
@@ -86,15 +84,13 @@ class Database {
         sqlite3_bind_int64(statement, position, value);
     }
     void Bind(sqlite3_stmt *statement, int position, const std::string &value) {
-        sqlite3_bind_text(statement, position, value.data(), static_cast<int>(value.size()),
-                          SQLITE_TRANSIENT);
+        sqlite3_bind_text(statement, position, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
     }
     void Bind(sqlite3_stmt *statement, int position, std::nullptr_t) {
         sqlite3_bind_null(statement, position);
     }
     [[noreturn]] void Fail(const std::string &sql) {
-        throw std::runtime_error(std::string(sqlite3_errmsg(handle_)) +
-                                 " in: " + sql.substr(0, 200));
+        throw std::runtime_error(std::string(sqlite3_errmsg(handle_)) + " in: " + sql.substr(0, 200));
     }
 
     sqlite3 *handle_ = nullptr;

@@ -30,8 +30,7 @@ struct Outcome {
 };
 
 double Seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 void SleepUntil(double seconds) {
@@ -52,8 +51,7 @@ void Configure(tpcc::Database &database, const Asked &asked) {
     database.Execute("PRAGMA cache_size = -" + std::to_string(asked.cache_kib));
 }
 
-Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &size,
-            const Asked &asked) {
+Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &size, const Asked &asked) {
     constexpr double kProgressSeconds = 10;
     tpcc::Terminal terminal(database, random, size);
     Outcome outcome;
@@ -62,8 +60,7 @@ Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &si
     while (asked.transactions ? outcome.total < asked.transactions
                               : now - started < static_cast<double>(asked.seconds)) {
         if (asked.rate)
-            SleepUntil(started +
-                       static_cast<double>(outcome.total) / static_cast<double>(asked.rate));
+            SleepUntil(started + static_cast<double>(outcome.total) / static_cast<double>(asked.rate));
         outcome.done[static_cast<size_t>(terminal.Next())]++;
         outcome.total++;
         if (asked.acknowledge)
@@ -72,8 +69,7 @@ Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &si
         if (now - told < kProgressSeconds)
             continue;
         told = now;
-        std::fprintf(stderr, "sqlite-tpcc: %" PRId64 " transactions in %.0f s\n", outcome.total,
-                     now - started);
+        std::fprintf(stderr, "sqlite-tpcc: %" PRId64 " transactions in %.0f s\n", outcome.total, now - started);
     }
     outcome.seconds = Seconds() - started;
     outcome.new_orders = terminal.new_orders();
@@ -83,15 +79,12 @@ Outcome Run(tpcc::Database &database, tpcc::Random &random, const tpcc::Size &si
 void Print(const Asked &asked, const Outcome &outcome, double fill_seconds, uint64_t checksum) {
     std::printf("{\"load\": \"sqlite-tpcc\", \"sqlite\": \"%s\", \"journal\": \"%s\", "
                 "\"warehouses\": %" PRId64 ", \"divide\": %" PRId64 ", \"seed\": %" PRIu64,
-                sqlite3_libversion(), asked.journal.c_str(), asked.warehouses, asked.divide,
-                asked.seed);
+                sqlite3_libversion(), asked.journal.c_str(), asked.warehouses, asked.divide, asked.seed);
     for (size_t kind = 0; kind < outcome.done.size(); kind++)
         std::printf(", \"%s\": %" PRId64, tpcc::kKindNames[kind], outcome.done[kind]);
-    std::printf(", \"transactions\": %" PRId64
-                ", \"fill_seconds\": %.2f, \"run_seconds\": %.2f, \"tpm\": %.1f"
+    std::printf(", \"transactions\": %" PRId64 ", \"fill_seconds\": %.2f, \"run_seconds\": %.2f, \"tpm\": %.1f"
                 ", \"tpm_c\": %.1f, \"checksum\": \"%016" PRIx64 "\"}\n",
-                outcome.total, fill_seconds, outcome.seconds,
-                60 * static_cast<double>(outcome.total) / outcome.seconds,
+                outcome.total, fill_seconds, outcome.seconds, 60 * static_cast<double>(outcome.total) / outcome.seconds,
                 60 * static_cast<double>(outcome.new_orders) / outcome.seconds, checksum);
 }
 
@@ -118,16 +111,12 @@ int main(int argc, char **argv) {
     CLI::App app{"SQLite under TPC-C, deterministic from a seed"};
     Asked asked;
     app.add_option("--database", asked.database, "file to create")->required();
-    app.add_option("--warehouses", asked.warehouses, "about 80 MB each")
-        ->check(CLI::Range(1, 10000));
-    app.add_option("--divide", asked.divide,
-                   "divide a warehouse's customers, orders and items by this")
+    app.add_option("--warehouses", asked.warehouses, "about 80 MB each")->check(CLI::Range(1, 10000));
+    app.add_option("--divide", asked.divide, "divide a warehouse's customers, orders and items by this")
         ->check(CLI::Range(1, 1000));
     app.add_option("--seed", asked.seed, "of data and load");
-    auto *transactions = app.add_option("--transactions", asked.transactions, "how many")
-                             ->check(CLI::PositiveNumber);
-    auto *seconds =
-        app.add_option("--seconds", asked.seconds, "or how long")->check(CLI::PositiveNumber);
+    auto *transactions = app.add_option("--transactions", asked.transactions, "how many")->check(CLI::PositiveNumber);
+    auto *seconds = app.add_option("--seconds", asked.seconds, "or how long")->check(CLI::PositiveNumber);
     transactions->excludes(seconds);
     app.add_option("--rate", asked.rate, "transactions per second at most; 0 = as fast as they go")
         ->check(CLI::NonNegativeNumber);

@@ -35,8 +35,8 @@ class Random {
         return std::to_string(Uniform(10000, 99999)) + "1111";
     }
     static std::string LastName(int64_t number) {
-        static const std::array<const char *, 10> syllables = {
-            "BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"};
+        static const std::array<const char *, 10> syllables = {"BAR", "OUGHT", "ABLE",  "PRI",   "PRES",
+                                                               "ESE", "ANTI",  "CALLY", "ATION", "EING"};
         const auto n = static_cast<size_t>(number);
         return std::string(syllables[n / 100]) + syllables[n / 10 % 10] + syllables[n % 10];
     }

@@ -11,8 +11,8 @@ constexpr int64_t kDistricts = 10;
 struct Size {
     Size(int64_t warehouse_count, int64_t divide)
         : warehouses(warehouse_count), customers(std::max<int64_t>(10, 3000 / divide)),
-          items(std::max<int64_t>(100, 100000 / divide)), customer_a(Mask(1023 / divide)),
-          item_a(Mask(8191 / divide)), names(std::min<int64_t>(1000, customers)) {
+          items(std::max<int64_t>(100, 100000 / divide)), customer_a(Mask(1023 / divide)), item_a(Mask(8191 / divide)),
+          names(std::min<int64_t>(1000, customers)) {
     }
 
     int64_t warehouses, customers /* of a district */, items;

@@ -63,39 +63,34 @@ const char *const kEverything[] = {
 
 class Filler {
   public:
-    Filler(Database &database, Random &random, const Size &size)
-        : database_(database), random_(random), size_(size) {
+    Filler(Database &database, Random &random, const Size &size) : database_(database), random_(random), size_(size) {
     }
 
     void Items() {
         for (int64_t i = 1; i <= size_.items; i++)
-            database_.Run("INSERT INTO item VALUES (?,?,?,?,?)", i, Number(1, 10000), Text(14, 24),
-                          Number(100, 10000), random_.Data());
+            database_.Run("INSERT INTO item VALUES (?,?,?,?,?)", i, Number(1, 10000), Text(14, 24), Number(100, 10000),
+                          random_.Data());
     }
 
     void Warehouse(int64_t w) {
         const int64_t ytd = 3000000 * kDistricts;
-        database_.Run("INSERT INTO warehouse VALUES (?,?,?,?,?,?,?,?,?)", w, Text(6, 10),
-                      Text(10, 20), Text(10, 20), Text(10, 20), Text(2, 2), random_.Zip(),
-                      Number(0, 2000), ytd);
+        database_.Run("INSERT INTO warehouse VALUES (?,?,?,?,?,?,?,?,?)", w, Text(6, 10), Text(10, 20), Text(10, 20),
+                      Text(10, 20), Text(2, 2), random_.Zip(), Number(0, 2000), ytd);
         for (int64_t i = 1; i <= size_.items; i++)
-            database_.Run("INSERT INTO stock VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0,?)", i, w,
-                          Number(10, 100), Info(), Info(), Info(), Info(), Info(), Info(), Info(),
-                          Info(), Info(), Info(), random_.Data());
+            database_.Run("INSERT INTO stock VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0,?)", i, w, Number(10, 100), Info(),
+                          Info(), Info(), Info(), Info(), Info(), Info(), Info(), Info(), Info(), random_.Data());
     }
 
     void District(int64_t w, int64_t d) {
-        database_.Run("INSERT INTO district VALUES (?,?,?,?,?,?,?,?,?,3000000,?)", d, w,
-                      Text(6, 10), Text(10, 20), Text(10, 20), Text(10, 20), Text(2, 2),
-                      random_.Zip(), Number(0, 2000), size_.customers + 1);
+        database_.Run("INSERT INTO district VALUES (?,?,?,?,?,?,?,?,?,3000000,?)", d, w, Text(6, 10), Text(10, 20),
+                      Text(10, 20), Text(10, 20), Text(2, 2), random_.Zip(), Number(0, 2000), size_.customers + 1);
         for (int64_t c = 1; c <= size_.customers; c++)
             Customer(w, d, c);
         std::vector<int64_t> customers;
         for (int64_t c = 1; c <= size_.customers; c++)
             customers.push_back(c);
         for (size_t i = customers.size() - 1; i > 0; i--)
-            std::swap(customers[i],
-                      customers[static_cast<size_t>(Number(0, static_cast<int64_t>(i)))]);
+            std::swap(customers[i], customers[static_cast<size_t>(Number(0, static_cast<int64_t>(i)))]);
         for (int64_t o = 1; o <= size_.customers; o++)
             Order(w, d, o, customers[static_cast<size_t>(o - 1)]);
     }
@@ -112,16 +107,13 @@ class Filler {
     }
 
     void Customer(int64_t w, int64_t d, int64_t c) {
-        const std::string last =
-            Random::LastName(c <= 1000 ? c - 1 : random_.NonUniform(255, 0, 999));
+        const std::string last = Random::LastName(c <= 1000 ? c - 1 : random_.NonUniform(255, 0, 999));
         const std::string credit = random_.Percent(10) ? "BC" : "GC";
         database_.Run("INSERT INTO customer VALUES "
                       "(?,?,?,?,'OE',?,?,?,?,?,?,?,0,?,5000000,?,-1000,1000,1,0,?)",
-                      c, d, w, Text(8, 16), last, Text(10, 20), Text(10, 20), Text(10, 20),
-                      Text(2, 2), random_.Zip(), Text(16, 16), credit, Number(0, 5000),
-                      Text(300, 500));
-        database_.Run("INSERT INTO history VALUES (?,?,?,?,?,0,1000,?)", c, d, w, d, w,
-                      Text(12, 24));
+                      c, d, w, Text(8, 16), last, Text(10, 20), Text(10, 20), Text(10, 20), Text(2, 2), random_.Zip(),
+                      Text(16, 16), credit, Number(0, 5000), Text(300, 500));
+        database_.Run("INSERT INTO history VALUES (?,?,?,?,?,0,1000,?)", c, d, w, d, w, Text(12, 24));
     }
 
     // The last 30 % are not delivered yet.
@@ -131,8 +123,8 @@ class Filler {
         database_.Run("INSERT INTO orders VALUES (?,?,?,?,0,nullif(?,0),?,1)", o, d, w, c,
                       delivered ? Number(1, 10) : int64_t{0}, lines);
         for (int64_t l = 1; l <= lines; l++)
-            database_.Run("INSERT INTO order_line VALUES (?,?,?,?,?,?,nullif(?,-1),5,?,?)", o, d, w,
-                          l, Number(1, size_.items), w, delivered ? int64_t{0} : int64_t{-1},
+            database_.Run("INSERT INTO order_line VALUES (?,?,?,?,?,?,nullif(?,-1),5,?,?)", o, d, w, l,
+                          Number(1, size_.items), w, delivered ? int64_t{0} : int64_t{-1},
                           delivered ? int64_t{0} : Number(1, 999999), Info());
         if (!delivered)
             database_.Run("INSERT INTO new_order VALUES (?,?,?)", o, d, w);

@@ -9,14 +9,12 @@
 namespace tpcc {
 
 enum class Kind { kNewOrder, kPayment, kOrderStatus, kDelivery, kStockLevel };
-constexpr std::array<const char *, 5> kKindNames = {"new_order", "payment", "order_status",
-                                                    "delivery", "stock_level"};
+constexpr std::array<const char *, 5> kKindNames = {"new_order", "payment", "order_status", "delivery", "stock_level"};
 
 // The five transactions (clause 2), one terminal, no think time. Time is the transaction's number.
 class Terminal {
   public:
-    Terminal(Database &database, Random &random, const Size &size)
-        : database_(database), random_(random), size_(size) {
+    Terminal(Database &database, Random &random, const Size &size) : database_(database), random_(random), size_(size) {
     }
 
     // One transaction of the mix of clause 5.2.3, in percent: 45, 43, 4, 4, 4. Returns its kind.

@@ -84,8 +84,7 @@ void trib_options_close(struct trib_options *options) {
 
 static int bad_value(const struct trib_option_spec *spec, const char *value, const char *expected,
                      struct trib_error *error) {
-    return trib_fail(error, -EINVAL, "option '%s': '%s' is not valid; expected %s", spec->key,
-                     value, expected);
+    return trib_fail(error, -EINVAL, "option '%s': '%s' is not valid; expected %s", spec->key, value, expected);
 }
 
 static int check_range(const struct trib_option_spec *spec, const char *value, double number,
@@ -93,21 +92,19 @@ static int check_range(const struct trib_option_spec *spec, const char *value, d
     bool bounded = spec->minimum != 0 || spec->maximum != 0;
 
     if (bounded && !(number >= spec->minimum && number <= spec->maximum))
-        return trib_fail(error, -EINVAL, "option '%s': %s is outside %.15g..%.15g", spec->key, value,
-                         spec->minimum, spec->maximum);
+        return trib_fail(error, -EINVAL, "option '%s': %s is outside %.15g..%.15g", spec->key, value, spec->minimum,
+                         spec->maximum);
     return 0;
 }
 
-static int parse_double(const struct trib_option_spec *spec, const char *value, double *out,
-                        struct trib_error *error) {
+static int parse_double(const struct trib_option_spec *spec, const char *value, double *out, struct trib_error *error) {
     char *end;
     double number = strtod(value, &end);
 
     if (spec->type == TRIB_OPTION_PERCENT && end != value && *end == '%')
         end++;
     if (end == value || *end || !isfinite(number))
-        return bad_value(spec, value, spec->type == TRIB_OPTION_PERCENT ? "a percentage" : "a number",
-                         error);
+        return bad_value(spec, value, spec->type == TRIB_OPTION_PERCENT ? "a percentage" : "a number", error);
     *out = number;
     return check_range(spec, value, number, error);
 }
@@ -115,8 +112,7 @@ static int parse_double(const struct trib_option_spec *spec, const char *value, 
 static int parse_integer(const struct trib_option_spec *spec, const char *value, uint64_t *out,
                          struct trib_error *error) {
     static const char suffixes[] = "KMGTP";
-    const char *expected = spec->type == TRIB_OPTION_SIZE ? "a size such as 4096, 64K, 16M, 12G"
-                                                          : "a whole number";
+    const char *expected = spec->type == TRIB_OPTION_SIZE ? "a size such as 4096, 64K, 16M, 12G" : "a whole number";
     char *end;
     unsigned shift = 0;
 
@@ -156,8 +152,8 @@ static int parse_flags(const struct trib_option_spec *spec, const char *value, u
         size_t size = strcspn(item, "+");
         int index = choice_index(spec->choices, item, size);
         if (index < 0)
-            return trib_fail(error, -EINVAL, "option '%s': '%.*s' is not one of %s (or none)",
-                             spec->key, (int)size, item, spec->choices);
+            return trib_fail(error, -EINVAL, "option '%s': '%.*s' is not one of %s (or none)", spec->key, (int)size,
+                             item, spec->choices);
         flags |= 1u << index;
         item += size + (item[size] == '+');
     }
@@ -165,8 +161,7 @@ static int parse_flags(const struct trib_option_spec *spec, const char *value, u
     return 0;
 }
 
-static int parse_bool(const struct trib_option_spec *spec, const char *value, bool *out,
-                      struct trib_error *error) {
+static int parse_bool(const struct trib_option_spec *spec, const char *value, bool *out, struct trib_error *error) {
     int index = choice_index("0|1|no|yes|off|on|false|true", value, strlen(value));
 
     if (index < 0)
@@ -176,8 +171,7 @@ static int parse_bool(const struct trib_option_spec *spec, const char *value, bo
 }
 
 /* One value; with fields == NULL it is only checked. */
-static int store(const struct trib_option_spec *spec, const char *value, void *fields,
-                 struct trib_error *error) {
+static int store(const struct trib_option_spec *spec, const char *value, void *fields, struct trib_error *error) {
     union {
         bool boolean;
         uint64_t integer;
@@ -213,8 +207,7 @@ static int store(const struct trib_option_spec *spec, const char *value, void *f
     case TRIB_OPTION_ENUM:
         parsed.index = choice_index(spec->choices, value, strlen(value));
         if (parsed.index < 0)
-            rc = trib_fail(error, -EINVAL, "option '%s': '%s' is not one of %s", spec->key, value,
-                           spec->choices);
+            rc = trib_fail(error, -EINVAL, "option '%s': '%s' is not one of %s", spec->key, value, spec->choices);
         size = sizeof parsed.index;
         break;
     case TRIB_OPTION_FLAGS:
@@ -234,8 +227,8 @@ static int store(const struct trib_option_spec *spec, const char *value, void *f
     return rc;
 }
 
-int trib_options_take(struct trib_options *options, const struct trib_option_spec *specs,
-                      void *fields, struct trib_error *error) {
+int trib_options_take(struct trib_options *options, const struct trib_option_spec *specs, void *fields,
+                      struct trib_error *error) {
     if (!specs)
         return 0;
     /* Check everything first, so that an error leaves `fields` as it was. */

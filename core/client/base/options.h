@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one parser of options: opens a text, lets components take their keys (tributary/options.h), and says at the end what
- * nobody took. Thread safety: one owner. */
+/* The one parser of options: opens a text, lets components take their keys (tributary/options.h), and says at the end
+ * what nobody took. Thread safety: one owner. */
 #ifndef TRIB_BASE_OPTIONS_H
 #define TRIB_BASE_OPTIONS_H
 

@@ -37,16 +37,18 @@ static inline long trib_raw6(long number, long a, long b, long c, long d, long e
 #error "no system calls for this processor"
 #endif
 
+/* clang-format off */
 /* Up to six arguments, integers or pointers; those left out are 0. */
 #define TRIB_RAW(...) TRIB_RAW_PICK(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, )(__VA_ARGS__)
 #define TRIB_RAW_PICK(n, a, b, c, d, e, f, count, ...) TRIB_RAW_##count
-#define TRIB_RAW_0(n) trib_raw6(n, 0, 0, 0, 0, 0, 0)
-#define TRIB_RAW_1(n, a) trib_raw6(n, (long)(a), 0, 0, 0, 0, 0)
-#define TRIB_RAW_2(n, a, b) trib_raw6(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define TRIB_RAW_3(n, a, b, c) trib_raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define TRIB_RAW_4(n, a, b, c, d) trib_raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define TRIB_RAW_5(n, a, b, c, d, e) trib_raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-#define TRIB_RAW_6(n, a, b, c, d, e, f)                                                                                \
+#define TRIB_RAW_6(n, a, b, c, d, e, f) \
     trib_raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define TRIB_RAW_5(n, a, b, c, d, e) TRIB_RAW_6(n, a, b, c, d, e, 0)
+#define TRIB_RAW_4(n, a, b, c, d) TRIB_RAW_5(n, a, b, c, d, 0)
+#define TRIB_RAW_3(n, a, b, c) TRIB_RAW_4(n, a, b, c, 0)
+#define TRIB_RAW_2(n, a, b) TRIB_RAW_3(n, a, b, 0)
+#define TRIB_RAW_1(n, a) TRIB_RAW_2(n, a, 0)
+#define TRIB_RAW_0(n) TRIB_RAW_1(n, 0)
+/* clang-format on */
 
 #endif

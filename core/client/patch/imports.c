@@ -14,10 +14,10 @@
 struct module {
     const struct trib_object *object;
     uintptr_t start, end, relro, relro_end;
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *names;
-    const uint32_t *hash;        /* DT_GNU_HASH */
-    const ElfW(Rela) *tables[2]; /* DT_RELA, DT_JMPREL */
+    const uint32_t *hash;         /* DT_GNU_HASH */
+    const ElfW(Rela) * tables[2]; /* DT_RELA, DT_JMPREL */
     size_t counts[2];
 };
 
@@ -29,7 +29,7 @@ struct export {
 struct patching {
     struct module self;
     struct export *exports;
-    uint32_t first, count; /* of symbols that the hash knows */
+    uint32_t first, count;              /* of symbols that the hash knows */
     uintptr_t libc, loader, page_bytes; /* an address in each */
     int patched, code;
 };
@@ -180,7 +180,7 @@ static bool is_import(unsigned long type) {
 #endif
 }
 
-static void patch_import(struct patching *patching, const struct module *module, const ElfW(Rela) *relocation) {
+static void patch_import(struct patching *patching, const struct module *module, const ElfW(Rela) * relocation) {
     const ElfW(Sym) *symbol = &module->symbols[ELF64_R_SYM(relocation->r_info)];
     uintptr_t *slot = (uintptr_t *)(module->object->base + relocation->r_offset);
 

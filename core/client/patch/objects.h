@@ -19,10 +19,10 @@ TRIB_C_BEGIN
 
 struct trib_object {
     uintptr_t base;
-    uintptr_t dynamic;           /* its dynamic section; 0: none */
-    const ElfW(Phdr) *headers;   /* in the object itself: only while it is held */
+    uintptr_t dynamic;          /* its dynamic section; 0: none */
+    const ElfW(Phdr) * headers; /* in the object itself: only while it is held */
     unsigned header_count;
-    uint32_t name_at;            /* in trib_objects.names */
+    uint32_t name_at; /* in trib_objects.names */
 };
 
 struct trib_objects {

@@ -8,7 +8,8 @@
 
 #include "base/raw.h"
 
-/* No exit signal: the program's SIGCHLD handler and its wait for any child know nothing of the task (wait(2), __WALL). */
+/* No exit signal: the program's SIGCHLD handler and its wait for any child know nothing of the task (wait(2), __WALL).
+ */
 #define FLAGS ((long)(CLONE_VM | CLONE_VFORK))
 
 #if defined(__x86_64__)

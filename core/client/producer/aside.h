@@ -9,8 +9,8 @@
 
 #define TRIB_ASIDE_STACK_BYTES 16384u
 
-/* Runs work(arg) on `stack` (16-aligned, TRIB_ASIDE_STACK_BYTES) with all signals blocked. work uses raw system calls only
- * (base/raw.h), no thread-local memory, no libc that has any. Its result, 0..255; or -errno of the clone. */
+/* Runs work(arg) on `stack` (16-aligned, TRIB_ASIDE_STACK_BYTES) with all signals blocked. work uses raw system calls
+ * only (base/raw.h), no thread-local memory, no libc that has any. Its result, 0..255; or -errno of the clone. */
 int trib_aside(int (*work)(void *arg), void *arg, void *stack);
 
 /* clone(2): a task that runs work(arg) and ends with its result; its id, or -errno. For tasks that start tasks. */

@@ -20,9 +20,9 @@
 #include "base/thread_number.h"
 #include "producer/client.h"
 
-#define TEXT_TURNS     1000u      /* tries to get the text ring from another thread */
-#define WAIT_NS        100000ull  /* a look at whether another thread has joined */
-#define WAIT_TURNS     2500u      /* 250 ms: longer than a join takes at most */
+#define TEXT_TURNS     1000u     /* tries to get the text ring from another thread */
+#define WAIT_NS        100000ull /* a look at whether another thread has joined */
+#define WAIT_TURNS     2500u     /* 250 ms: longer than a join takes at most */
 #define BACKOFF_NS_MIN 50000000ull
 #define BACKOFF_NS_MAX 2000000000ull
 #define KEPT_NS        1000000000ull /* after a silent daemon said that it lives */
@@ -172,7 +172,8 @@ static int try_to_join(struct trib_client *client, uint64_t now_ns) {
     return rc;
 }
 
-/* The first join, which other threads wait for so that nothing is lost; in place of libc's sleep, a cancellation point. */
+/* The first join, which other threads wait for so that nothing is lost; in place of libc's sleep, a cancellation point.
+ */
 static void wait_for_other(struct trib_hand *hand) {
     struct timespec pause = {.tv_nsec = WAIT_NS};
 
@@ -255,8 +256,8 @@ static uint64_t send_module(struct trib_hand *hand, struct trib_attachment *at, 
 }
 
 /* Marked only once it is sent whole: what did not fit goes with the next event. */
-static void __attribute__((noinline, cold)) send_signature(struct trib_hand *hand, struct trib_attachment *at,
-                                                           uint64_t signature) {
+static void __attribute__((noinline, cold))
+send_signature(struct trib_hand *hand, struct trib_attachment *at, uint64_t signature) {
     struct trib_frame frames[TRIB_SIGNATURE_DEPTH_MAX];
     struct trib_text_frame sent[TRIB_SIGNATURE_DEPTH_MAX];
     unsigned count = trib_signature_frames(signature, frames, TRIB_SIGNATURE_DEPTH_MAX);

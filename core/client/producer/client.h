@@ -11,10 +11,10 @@
 #include "ring/text.h"
 #include "ring/wire.h"
 
-#define TRIB_ATTACHMENTS  8u     /* rings of daemons that came one after the other */
-#define TRIB_SENT         1024u  /* signatures and modules that were sent a moment ago */
-#define TRIB_ADDRESS_MAX  108u   /* struct sockaddr_un */
-#define TRIB_ERRAND_BYTES 1536u  /* join.c */
+#define TRIB_ATTACHMENTS  8u    /* rings of daemons that came one after the other */
+#define TRIB_SENT         1024u /* signatures and modules that were sent a moment ago */
+#define TRIB_ADDRESS_MAX  108u  /* struct sockaddr_un */
+#define TRIB_ERRAND_BYTES 1536u /* join.c */
 
 /* A ring and a table as one daemon gave them. Written before it becomes current; a thread that found it current may use
  * it long after, so its memory stays mapped, and is used again only after TRIB_RETIRED_NS. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A daemon for whoever has the same options in the same folder. It is started aside (aside.h): the task that starts it ends
- * at once, so the daemon is nobody's child; it has no descriptor of the program, none of its signal handlers, and a session
- * of its own. At start-up only. */
+/* A daemon for whoever has the same options in the same folder. It is started aside (aside.h): the task that starts it
+ * ends at once, so the daemon is nobody's child; it has no descriptor of the program, none of its signal handlers, and
+ * a session of its own. At start-up only. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -190,8 +190,9 @@ int trib_client_start_daemon(const char *options, char *address, size_t capacity
     memcpy(start->arguments, arguments, sizeof arguments);
     fill_environment(start);
     code = find_program(start) ? run(start, error)
-                               : trib_fail(error, -ENOENT, "`trib` is not beside this library, nor in /usr/bin; "
-                                                           "name it in TRIBUTARY_TRIB");
+                               : trib_fail(error, -ENOENT,
+                                           "`trib` is not beside this library, nor in /usr/bin; "
+                                           "name it in TRIBUTARY_TRIB");
     munmap(start, sizeof *start);
     return code;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages on a daemon's socket (SOCK_SEQPACKET): one request, one answer. Format: docs/formats/session.md. Thread safety:
- * plain data. */
+/* Messages on a daemon's socket (SOCK_SEQPACKET): one request, one answer. Format: docs/formats/session.md. Thread
+ * safety: plain data. */
 #ifndef TRIB_RING_MESSAGE_H
 #define TRIB_RING_MESSAGE_H
 
@@ -11,8 +11,8 @@
 
 TRIB_C_BEGIN
 
-#define TRIB_WIRE_MAGIC   0x62697274u /* "trib" */
-#define TRIB_WIRE_VERSION 2u
+#define TRIB_WIRE_MAGIC        0x62697274u /* "trib" */
+#define TRIB_WIRE_VERSION      2u
 
 #define TRIB_PROGRAM_BYTES_MAX 1024u
 
@@ -38,12 +38,13 @@ struct trib_request {
 };
 #define TRIB_REQUEST_BYTES_MIN ((uint32_t)offsetof(struct trib_request, program))
 
-/* A join's answer carries the ring and the table (SCM_RIGHTS, in this order), unless the process may keep what it has. */
+/* A join's answer carries the ring and the table (SCM_RIGHTS, in this order), unless the process may keep what it has.
+ */
 struct trib_answer {
     uint32_t magic;
     uint16_t version;
     uint16_t program; /* the program's number */
-    int32_t code; /* 0, -EACCES, -EUSERS, -EPROTO, -ENOMEM, -EALREADY (same daemon: keep ring and table) */
+    int32_t code;     /* 0, -EACCES, -EUSERS, -EPROTO, -ENOMEM, -EALREADY (same daemon: keep ring and table) */
     uint32_t ring_events, ring_bytes, table_bytes;
     uint64_t epoch;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded queue of events: many producers, one consumer (Vyukov). A producer does one compare-and-swap and fills a slot
- * in place; it never waits, allocates, takes a lock or makes a system call. A full ring drops the event and counts it; the
- * last sixteenth is kept for deaths, because a lost death hurts longer than a lost write.
+/* A bounded queue of events: many producers, one consumer (Vyukov). A producer does one compare-and-swap and fills a
+ * slot in place; it never waits, allocates, takes a lock or makes a system call. A full ring drops the event and counts
+ * it; the last sixteenth is kept for deaths, because a lost death hurts longer than a lost write.
  *
  * The memory may be shared between processes. A producer may die between claim and publish: the consumer may take what
- * lies behind the hole, and frees the hole once it knows that nobody will fill it. What the consumer reads may be damaged:
- * it keeps its own head, bounds the tail by it, and copies an event before it looks at it. All zero is an empty ring.
+ * lies behind the hole, and frees the hole once it knows that nobody will fill it. What the consumer reads may be
+ * damaged: it keeps its own head, bounds the tail by it, and copies an event before it looks at it. All zero is an
+ * empty ring.
  *
  * Thread safety: claim, publish and drop from any thread of any process; the rest belongs to the consumer. */
 #ifndef TRIB_BASE_RING_H
@@ -31,8 +32,8 @@ struct trib_ring_ends {
     uint64_t padding_3[6];
 };
 
-/* One user's view. Turns are counted from the first ticket of a lap, so that zeroes are a fresh ring: the slot of ticket t
- * is free for it at lap(t), filled at lap(t) + 1, and taken out at lap(t) + slots. */
+/* One user's view. Turns are counted from the first ticket of a lap, so that zeroes are a fresh ring: the slot of
+ * ticket t is free for it at lap(t), filled at lap(t) + 1, and taken out at lap(t) + slots. */
 struct trib_ring {
     struct trib_event *events;
     TRIB_ATOMIC(uint64_t) * turns;

@@ -15,13 +15,13 @@
 #include "ring/message.h"
 #include "ring/ring.h"
 
-#define TRIB_PAGE_BYTES   4096u
+#define TRIB_PAGE_BYTES      4096u
 
-#define TRIB_TEXT_RING_BYTES   65536u
-#define TRIB_PLACES            16384u
-#define TRIB_PROCESSES_MAX     2048u /* at once */
-#define TRIB_PROGRAMS_MAX      4096u /* the last number is for all that come too late */
-#define TRIB_THREAD_BITS       12u   /* of trib_event.thread; the process's number stands above */
+#define TRIB_TEXT_RING_BYTES 65536u
+#define TRIB_PLACES          16384u
+#define TRIB_PROCESSES_MAX   2048u /* at once */
+#define TRIB_PROGRAMS_MAX    4096u /* the last number is for all that come too late */
+#define TRIB_THREAD_BITS     12u   /* of trib_event.thread; the process's number stands above */
 
 /* A daemon says that it lives at every poll (1 to 16 ms). After this long a process asks for it again. */
 #define TRIB_SILENCE_NS 500000000ull
@@ -58,11 +58,11 @@ static inline bool trib_ring_events_fit(uint32_t ring_events) {
 struct trib_shared_table {
     uint32_t magic;
     uint16_t version, reserved;
-    uint64_t epoch; /* of this daemon; never 0 */
-    _Alignas(64) TRIB_ATOMIC(uint64_t) heartbeat_ns; /* CLOCK_MONOTONIC; 0 = it has ended in order */
-    TRIB_ATOMIC(uint32_t) paused;                    /* nothing is wanted for now */
+    uint64_t epoch;                                         /* of this daemon; never 0 */
+    _Alignas(64) TRIB_ATOMIC(uint64_t) heartbeat_ns;        /* CLOCK_MONOTONIC; 0 = it has ended in order */
+    TRIB_ATOMIC(uint32_t) paused;                           /* nothing is wanted for now */
     _Alignas(64) TRIB_ATOMIC(uint64_t) places[TRIB_PLACES]; /* context's hash above, stream in the low 16 bits */
-    trib_seen_table seen; /* signatures and modules that the daemon knows by name */
+    trib_seen_table seen;                                   /* signatures and modules that the daemon knows by name */
 };
 
 /* The signature of no call path: under it stands what the policy says of such writes by a path that it has not met. */

@@ -22,8 +22,7 @@
 static TRIB_ATOMIC(uint64_t) unwind_failures;
 
 static void count(TRIB_ATOMIC(uint64_t) * counter) {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 /* The caller's two words; the frame's alignment has been checked. */
@@ -52,8 +51,7 @@ static bool record(const struct trib_path *path, uint64_t signature) {
         const struct trib_segment *segment = trib_modules_segment(path->frame[i].segment);
         if (!segment)
             return false;
-        frame[i] = (uint64_t)segment->module << TRIB_DICTIONARY_OFFSET_BITS |
-                   (path->frame[i].address - segment->base);
+        frame[i] = (uint64_t)segment->module << TRIB_DICTIONARY_OFFSET_BITS | (path->frame[i].address - segment->base);
     }
     (void)trib_dictionary_add(&trib_names, signature, frame, path->count);
     return true;
@@ -170,14 +168,12 @@ static void clear_busy(struct trib_thread *thread) {
     atomic_store_explicit(&thread->busy, 0, memory_order_relaxed);
 }
 
-__attribute__((always_inline)) static inline const struct trib_memo_entry *
-recall(struct trib_thread *thread, uintptr_t frame, unsigned depth) {
-    if (TRIB_UNLIKELY(thread->generation !=
-                      atomic_load_explicit(&trib_modules_generation, memory_order_relaxed)))
+__attribute__((always_inline)) static inline const struct trib_memo_entry *recall(struct trib_thread *thread,
+                                                                                  uintptr_t frame, unsigned depth) {
+    if (TRIB_UNLIKELY(thread->generation != atomic_load_explicit(&trib_modules_generation, memory_order_relaxed)))
         return NULL;
     uint64_t key = trib_memo_key(frame, depth);
-    const struct trib_memo_entry *entry =
-        trib_memo_set(&thread->memo, key, trib_stack_word(frame + 8));
+    const struct trib_memo_entry *entry = trib_memo_set(&thread->memo, key, trib_stack_word(frame + 8));
     for (unsigned way = 0; way < TRIB_MEMO_WAYS; way++, entry++) {
         if (entry->key != key)
             continue;

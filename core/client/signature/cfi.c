@@ -268,8 +268,7 @@ static bool fits(int64_t value, unsigned bits) {
     return value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1);
 }
 
-static bool pack_cfa(const struct interpreter *vm, uintptr_t return_address,
-                     struct trib_rule *rule) {
+static bool pack_cfa(const struct interpreter *vm, uintptr_t return_address, struct trib_rule *rule) {
     struct trib_term cfa = {.offset = vm->row.cfa_offset};
     if (vm->row.cfa_is_expression) {
         if (!trib_cfi_expression(vm->row.cfa_expression, return_address, NULL, &cfa))
@@ -279,8 +278,7 @@ static bool pack_cfa(const struct interpreter *vm, uintptr_t return_address,
                    : vm->row.cfa_register == REGISTER_BP ? TRIB_TERM_BP
                                                          : TRIB_TERM_CONSTANT;
     }
-    if ((cfa.base != TRIB_TERM_SP && cfa.base != TRIB_TERM_BP) || !fits(cfa.offset, 32) ||
-        !fits(cfa.add, 16))
+    if ((cfa.base != TRIB_TERM_SP && cfa.base != TRIB_TERM_BP) || !fits(cfa.offset, 32) || !fits(cfa.add, 16))
         return false;
     if (cfa.base == TRIB_TERM_SP)
         rule->kind = cfa.deref ? TRIB_RULE_SP_DEREF : TRIB_RULE_SP;
@@ -291,8 +289,7 @@ static bool pack_cfa(const struct interpreter *vm, uintptr_t return_address,
     return true;
 }
 
-static void pack_bp(const struct interpreter *vm, uintptr_t return_address,
-                    struct trib_rule *rule) {
+static void pack_bp(const struct interpreter *vm, uintptr_t return_address, struct trib_rule *rule) {
     const struct saved *bp = &vm->row.bp;
     struct trib_term at = {.base = TRIB_TERM_CFA, .offset = bp->offset};
     const struct trib_term cfa = {.base = TRIB_TERM_CFA};
@@ -301,11 +298,9 @@ static void pack_bp(const struct interpreter *vm, uintptr_t return_address,
         rule->bp = TRIB_BP_SAME;
         return;
     }
-    if (bp->kind == SAVED_EXPRESSION &&
-        !trib_cfi_expression(bp->expression, return_address, &cfa, &at))
+    if (bp->kind == SAVED_EXPRESSION && !trib_cfi_expression(bp->expression, return_address, &cfa, &at))
         return;
-    if ((bp->kind != SAVED_AT_CFA && bp->kind != SAVED_EXPRESSION) || at.deref ||
-        !fits(at.offset, 32))
+    if ((bp->kind != SAVED_AT_CFA && bp->kind != SAVED_EXPRESSION) || at.deref || !fits(at.offset, 32))
         return;
     if (at.base == TRIB_TERM_SP && rule->kind == TRIB_RULE_SP) {
         at.base = TRIB_TERM_CFA;
@@ -317,12 +312,10 @@ static void pack_bp(const struct interpreter *vm, uintptr_t return_address,
     rule->bp_offset = (int32_t)at.offset;
 }
 
-void trib_cfi_rule(const struct trib_segment *segment, uintptr_t return_address,
-                   struct trib_rule *out) {
+void trib_cfi_rule(const struct trib_segment *segment, uintptr_t return_address, struct trib_rule *out) {
     struct trib_eh_entry entry = {.start = 0};
     struct trib_rule rule = {.kind = TRIB_RULE_STOP};
-    uintptr_t target =
-        return_address - 1; /* inside the call: what follows it may be another function */
+    uintptr_t target = return_address - 1; /* inside the call: what follows it may be another function */
     uintptr_t fde = trib_eh_search(segment, target);
     *out = rule;
     if (!fde || !trib_eh_read(&entry, segment, fde, target))
@@ -351,8 +344,7 @@ void trib_cfi_rule(const struct trib_segment *segment, uintptr_t return_address,
         out->kind = TRIB_RULE_ROOT;
         return;
     }
-    if (vm.row.ra.kind != SAVED_AT_CFA || vm.row.ra.offset != -8 ||
-        !pack_cfa(&vm, return_address, &rule))
+    if (vm.row.ra.kind != SAVED_AT_CFA || vm.row.ra.offset != -8 || !pack_cfa(&vm, return_address, &rule))
         return;
     pack_bp(&vm, return_address, &rule);
     *out = rule;

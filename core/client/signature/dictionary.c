@@ -8,8 +8,7 @@
 #define FRAMES_MEAN 16u
 
 static void *map_zeros(size_t bytes) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -43,8 +42,8 @@ void trib_dictionary_close(struct trib_dictionary *dictionary) {
 
 /* The slot that holds the signature, or the free one where it belongs. There is always a free one.
  */
-static struct trib_dictionary_slot *probe(const struct trib_dictionary *dictionary,
-                                          uint64_t signature, uint64_t *present) {
+static struct trib_dictionary_slot *probe(const struct trib_dictionary *dictionary, uint64_t signature,
+                                          uint64_t *present) {
     uint32_t index = (uint32_t)(signature >> 32 ^ signature);
     for (;; index++) {
         struct trib_dictionary_slot *slot = &dictionary->slot[index & (dictionary->slots - 1)];
@@ -60,8 +59,8 @@ static bool take(TRIB_ATOMIC(uint32_t) * counter, uint32_t step, uint32_t most, 
     do {
         if (*first + step > most)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(counter, first, *first + step,
-                                                    memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(counter, first, *first + step, memory_order_relaxed,
+                                                    memory_order_relaxed));
     return true;
 }
 
@@ -72,14 +71,14 @@ static struct trib_dictionary_slot *claim(struct trib_dictionary *dictionary, ui
         struct trib_dictionary_slot *slot = probe(dictionary, signature, &present);
         if (present == signature)
             return NULL;
-        if (atomic_compare_exchange_strong_explicit(&slot->signature, &present, signature,
-                                                    memory_order_acq_rel, memory_order_relaxed))
+        if (atomic_compare_exchange_strong_explicit(&slot->signature, &present, signature, memory_order_acq_rel,
+                                                    memory_order_relaxed))
             return slot;
     }
 }
 
-bool trib_dictionary_add(struct trib_dictionary *dictionary, uint64_t signature,
-                         const uint64_t *frame, unsigned frames) {
+bool trib_dictionary_add(struct trib_dictionary *dictionary, uint64_t signature, const uint64_t *frame,
+                         unsigned frames) {
     uint32_t first, number;
     if (trib_dictionary_find(dictionary, signature, NULL, 0))
         return true;
@@ -102,8 +101,8 @@ full:
     return false;
 }
 
-unsigned trib_dictionary_find(const struct trib_dictionary *dictionary, uint64_t signature,
-                              uint64_t *frame, unsigned capacity) {
+unsigned trib_dictionary_find(const struct trib_dictionary *dictionary, uint64_t signature, uint64_t *frame,
+                              unsigned capacity) {
     uint64_t present;
     if (signature == TRIB_SIGNATURE_UNKNOWN || !dictionary->slot)
         return 0;

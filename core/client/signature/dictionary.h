@@ -40,12 +40,12 @@ void trib_dictionary_close(struct trib_dictionary *dictionary);
 
 /* Adds a signature unless it is there; frame[i] = module << 48 | offset. False, and counted, if it
  * is full. */
-bool trib_dictionary_add(struct trib_dictionary *dictionary, uint64_t signature,
-                         const uint64_t *frame, unsigned frames);
+bool trib_dictionary_add(struct trib_dictionary *dictionary, uint64_t signature, const uint64_t *frame,
+                         unsigned frames);
 
 /* Number of frames, 0 if unknown; writes at most `capacity`. */
-unsigned trib_dictionary_find(const struct trib_dictionary *dictionary, uint64_t signature,
-                              uint64_t *frame, unsigned capacity);
+unsigned trib_dictionary_find(const struct trib_dictionary *dictionary, uint64_t signature, uint64_t *frame,
+                              unsigned capacity);
 
 TRIB_C_END
 #endif

@@ -5,13 +5,7 @@
 
 enum { REGISTER_RA = 16 };
 
-enum {
-    PE_OMIT = 0xff,
-    PE_FORMAT = 0x0f,
-    PE_APPLICATION = 0x70,
-    PE_INDIRECT = 0x80,
-    PE_PCREL = 0x10
-};
+enum { PE_OMIT = 0xff, PE_FORMAT = 0x0f, PE_APPLICATION = 0x70, PE_INDIRECT = 0x80, PE_PCREL = 0x10 };
 
 static uintptr_t read_value(struct trib_reader *reader, uint8_t encoding) {
     switch (encoding & PE_FORMAT) {
@@ -39,8 +33,7 @@ static uintptr_t read_value(struct trib_reader *reader, uint8_t encoding) {
 
 uintptr_t trib_eh_pointer(struct trib_reader *reader, uint8_t encoding) {
     uintptr_t here = (uintptr_t)reader->at;
-    if (encoding & PE_INDIRECT ||
-        ((encoding & PE_APPLICATION) != 0 && (encoding & PE_APPLICATION) != PE_PCREL))
+    if (encoding & PE_INDIRECT || ((encoding & PE_APPLICATION) != 0 && (encoding & PE_APPLICATION) != PE_PCREL))
         reader->failed = true;
     uintptr_t value = read_value(reader, encoding);
     return (encoding & PE_APPLICATION) == PE_PCREL ? here + value : value;
@@ -62,8 +55,7 @@ static struct trib_reader read_record(const struct trib_segment *segment, uintpt
     return reader;
 }
 
-static void read_augmentation(struct trib_eh_entry *entry, struct trib_reader *reader,
-                              const char *augmentation) {
+static void read_augmentation(struct trib_eh_entry *entry, struct trib_reader *reader, const char *augmentation) {
     uint64_t bytes = trib_read_uleb(reader);
     struct trib_reader data = *reader;
     trib_read_skip(reader, bytes);
@@ -83,8 +75,7 @@ static void read_augmentation(struct trib_eh_entry *entry, struct trib_reader *r
     reader->failed |= data.failed;
 }
 
-static bool read_cie(struct trib_eh_entry *entry, const struct trib_segment *segment,
-                     uintptr_t address) {
+static bool read_cie(struct trib_eh_entry *entry, const struct trib_segment *segment, uintptr_t address) {
     struct trib_reader reader = read_record(segment, address);
     trib_read_skip(&reader, 4); /* its id, 0 */
     uint8_t version = trib_read_u8(&reader);
@@ -105,8 +96,8 @@ static bool read_cie(struct trib_eh_entry *entry, const struct trib_segment *seg
     return !reader.failed && return_column == REGISTER_RA;
 }
 
-bool trib_eh_read(struct trib_eh_entry *entry, const struct trib_segment *segment,
-                  uintptr_t address, uintptr_t target) {
+bool trib_eh_read(struct trib_eh_entry *entry, const struct trib_segment *segment, uintptr_t address,
+                  uintptr_t target) {
     struct trib_reader reader = read_record(segment, address);
     uintptr_t id_at = (uintptr_t)reader.at;
     uint64_t cie_distance = trib_read_bytes(&reader, 4);
@@ -129,8 +120,7 @@ uintptr_t trib_eh_search(const struct trib_segment *segment, uintptr_t target) {
     struct trib_reader reader = trib_reader_over(header, segment->map_end);
     uint8_t version = trib_read_u8(&reader), frame_encoding = trib_read_u8(&reader);
     uint8_t count_encoding = trib_read_u8(&reader), table_encoding = trib_read_u8(&reader);
-    if (version != 1 || count_encoding == PE_OMIT ||
-        table_encoding != 0x3b) /* all linkers write 0x3b */
+    if (version != 1 || count_encoding == PE_OMIT || table_encoding != 0x3b) /* all linkers write 0x3b */
         return 0;
     read_value(&reader, frame_encoding);
     uint64_t count = read_value(&reader, count_encoding);

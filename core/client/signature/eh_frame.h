@@ -27,8 +27,7 @@ struct trib_eh_entry {
 uintptr_t trib_eh_search(const struct trib_segment *segment, uintptr_t target);
 
 /* False if the record is damaged, of a kind that is not known, or does not cover the target. */
-bool trib_eh_read(struct trib_eh_entry *entry, const struct trib_segment *segment,
-                  uintptr_t address, uintptr_t target);
+bool trib_eh_read(struct trib_eh_entry *entry, const struct trib_segment *segment, uintptr_t address, uintptr_t target);
 
 /* Absolute and pc-relative pointers; what else the standard knows does not occur in FDE locations
  * and fails. */

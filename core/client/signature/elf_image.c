@@ -12,10 +12,9 @@ static const char *base_name(const char *path) {
 }
 
 bool trib_image_is_runtime(const char *path) {
-    static const char prefixes[][16] = {
-        "libc.so.",    "libc-2.",    "libpthread",   "ld-linux",  "ld-2.",
-        "ld-musl",     "libc.musl-", "libstdc++.so", "libc++.so", "libc++abi.so",
-        "libgcc_s.so", "libtsan.so", "libasan.so"};
+    static const char prefixes[][16] = {"libc.so.",    "libc-2.",    "libpthread",   "ld-linux",  "ld-2.",
+                                        "ld-musl",     "libc.musl-", "libstdc++.so", "libc++.so", "libc++abi.so",
+                                        "libgcc_s.so", "libtsan.so", "libasan.so"};
     const char *name = base_name(path);
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
@@ -23,7 +22,7 @@ bool trib_image_is_runtime(const char *path) {
     return false;
 }
 
-void trib_image_measure(struct trib_image *image, uintptr_t base, const ElfW(Phdr) *header, unsigned headers) {
+void trib_image_measure(struct trib_image *image, uintptr_t base, const ElfW(Phdr) * header, unsigned headers) {
     *image = (struct trib_image){.map_start = UINTPTR_MAX};
     for (unsigned i = 0; i < headers; i++) {
         uintptr_t start = base + header[i].p_vaddr;
@@ -38,8 +37,8 @@ void trib_image_measure(struct trib_image *image, uintptr_t base, const ElfW(Phd
     }
 }
 
-bool trib_image_segment(uintptr_t base, const ElfW(Phdr) *header, unsigned headers, uintptr_t address, uintptr_t *start,
-                        uintptr_t *end) {
+bool trib_image_segment(uintptr_t base, const ElfW(Phdr) * header, unsigned headers, uintptr_t address,
+                        uintptr_t *start, uintptr_t *end) {
     for (unsigned i = 0; i < headers; i++) {
         uintptr_t first = base + header[i].p_vaddr;
         if (header[i].p_type != PT_LOAD || !(header[i].p_flags & PF_X) || address < first ||
@@ -74,8 +73,8 @@ static unsigned find_in_notes(uintptr_t note, size_t bytes, size_t align, uintpt
     return 0;
 }
 
-unsigned trib_image_build_id(const struct trib_image *image, uintptr_t base, const ElfW(Phdr) *header, unsigned headers,
-                             uintptr_t *at) {
+unsigned trib_image_build_id(const struct trib_image *image, uintptr_t base, const ElfW(Phdr) * header,
+                             unsigned headers, uintptr_t *at) {
     unsigned bytes = 0;
     for (unsigned i = 0; i < headers && !bytes; i++) {
         uintptr_t start = base + header[i].p_vaddr;

@@ -17,15 +17,15 @@ struct trib_image {
     uintptr_t eh_frame_hdr;       /* PT_GNU_EH_FRAME; 0 = none */
 };
 
-void trib_image_measure(struct trib_image *image, uintptr_t base, const ElfW(Phdr) *header, unsigned headers);
+void trib_image_measure(struct trib_image *image, uintptr_t base, const ElfW(Phdr) * header, unsigned headers);
 
 /* The executable PT_LOAD that holds `address`; false if there is none. */
-bool trib_image_segment(uintptr_t base, const ElfW(Phdr) *header, unsigned headers, uintptr_t address, uintptr_t *start,
-                        uintptr_t *end);
+bool trib_image_segment(uintptr_t base, const ElfW(Phdr) * header, unsigned headers, uintptr_t address,
+                        uintptr_t *start, uintptr_t *end);
 
 /* Address and size of the GNU build-id in memory; 0 bytes if there is none inside `image`. */
-unsigned trib_image_build_id(const struct trib_image *image, uintptr_t base, const ElfW(Phdr) *header, unsigned headers,
-                             uintptr_t *at);
+unsigned trib_image_build_id(const struct trib_image *image, uintptr_t base, const ElfW(Phdr) * header,
+                             unsigned headers, uintptr_t *at);
 
 /* Path, build-id and the hash of a module; `at` and `bytes` are those of trib_image_build_id. */
 void trib_image_name(struct trib_module *module, const char *path, uintptr_t at, unsigned bytes);

@@ -61,8 +61,7 @@ static void push_constant(struct machine *machine, int64_t value) {
     push(machine, (struct trib_term){.base = TRIB_TERM_CONSTANT, .offset = value});
 }
 
-static void push_register(struct machine *machine, unsigned number, int64_t offset,
-                          uintptr_t return_address) {
+static void push_register(struct machine *machine, unsigned number, int64_t offset, uintptr_t return_address) {
     if (number == REGISTER_SP)
         push(machine, (struct trib_term){.base = TRIB_TERM_SP, .offset = offset});
     else if (number == REGISTER_BP)
@@ -155,12 +154,10 @@ static void step(struct machine *machine, struct trib_reader *reader, uintptr_t 
         push_register(machine, op - OP_BREG0, trib_read_sleb(reader), return_address);
         return;
     }
-    if (op >= OP_CONST1U &&
-        op <= OP_CONST8S) { /* pairs of unsigned and signed, 1 2 4 8 bytes wide */
+    if (op >= OP_CONST1U && op <= OP_CONST8S) { /* pairs of unsigned and signed, 1 2 4 8 bytes wide */
         unsigned bytes = 1u << ((op - OP_CONST1U) / 2);
         bool is_signed = (op - OP_CONST1U) % 2;
-        push_constant(machine, is_signed ? trib_read_signed(reader, bytes)
-                                         : (int64_t)trib_read_bytes(reader, bytes));
+        push_constant(machine, is_signed ? trib_read_signed(reader, bytes) : (int64_t)trib_read_bytes(reader, bytes));
         return;
     }
     switch (op) {
@@ -204,8 +201,8 @@ static void step(struct machine *machine, struct trib_reader *reader, uintptr_t 
     }
 }
 
-bool trib_cfi_expression(struct trib_reader expression, uintptr_t return_address,
-                         const struct trib_term *initial, struct trib_term *out) {
+bool trib_cfi_expression(struct trib_reader expression, uintptr_t return_address, const struct trib_term *initial,
+                         struct trib_term *out) {
     struct machine machine = {.depth = 0};
     if (initial)
         push(&machine, *initial);

@@ -18,7 +18,7 @@
 
 static struct {
     char path[256];
-    const ElfW(Phdr) *header;
+    const ElfW(Phdr) * header;
     unsigned headers;
     uintptr_t libc; /* an address in it */
 } program;
@@ -90,7 +90,7 @@ static bool lies_in(const struct trib_loaded *loaded, uintptr_t address) {
     return address >= loaded->map_start && address < loaded->map_end;
 }
 
-unsigned trib_loader_headers(const struct trib_loaded *loaded, const ElfW(Phdr) **headers) {
+unsigned trib_loader_headers(const struct trib_loaded *loaded, const ElfW(Phdr) * *headers) {
     const ElfW(Ehdr) *elf = (const void *)loaded->map_start;
 
     if (lies_in(loaded, (uintptr_t)program.header)) {

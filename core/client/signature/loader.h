@@ -17,10 +17,10 @@ TRIB_C_BEGIN
 
 /* A loaded ELF file. */
 struct trib_loaded {
-    uintptr_t base;                   /* load base */
-    uintptr_t map_start, map_end;     /* of the mapping, by the loader's account */
-    uintptr_t eh_frame_hdr;           /* PT_GNU_EH_FRAME; 0 = none */
-    const char *name;                 /* never NULL; the program's is what it was at start-up */
+    uintptr_t base;               /* load base */
+    uintptr_t map_start, map_end; /* of the mapping, by the loader's account */
+    uintptr_t eh_frame_hdr;       /* PT_GNU_EH_FRAME; 0 = none */
+    const char *name;             /* never NULL; the program's is what it was at start-up */
 };
 
 /* Once, before any other call: the program's name and headers. */
@@ -33,12 +33,13 @@ bool trib_loader_can_find(void);
 bool trib_loader_find(uintptr_t address, struct trib_loaded *out);
 
 /* The program headers in memory of a file that is loaded; 0 if it does not map them. */
-unsigned trib_loader_headers(const struct trib_loaded *loaded, const ElfW(Phdr) **headers);
+unsigned trib_loader_headers(const struct trib_loaded *loaded, const ElfW(Phdr) * *headers);
 
 /* The program, libc and this library are never unloaded. */
 bool trib_loader_is_permanent(const struct trib_loaded *loaded);
 
-typedef void trib_loader_visit(const struct trib_loaded *loaded, const ElfW(Phdr) *header, unsigned headers, void *arg);
+typedef void trib_loader_visit(const struct trib_loaded *loaded, const ElfW(Phdr) * header, unsigned headers,
+                               void *arg);
 
 /* Visits all that is loaded. Takes the loader's lock. */
 void trib_loader_list(trib_loader_visit *visit, void *arg);

@@ -39,7 +39,6 @@ void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint
         kept[i] = distance[i < words ? i : 0];
         value[i] = trib_stack_word(frame + kept[i]);
     }
-    *entry = (struct trib_memo_entry){
-        .key = key, .signature = signature, .first = *used, .count = count};
+    *entry = (struct trib_memo_entry){.key = key, .signature = signature, .first = *used, .count = count};
     *used += size;
 }

@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "stack.h"
 
-#define TRIB_CACHE_LINE __attribute__((aligned(64)))
+#define TRIB_CACHE_LINE       __attribute__((aligned(64)))
 #define TRIB_MEMO_WAYS        4u /* per frame address, for paths that differ further out */
 #define TRIB_MEMO_SETS        256u
 #define TRIB_MEMO_ARENA_WORDS 16384u /* 128 KiB: about 900 paths of depth 12 */
@@ -43,21 +43,19 @@ static inline uint64_t trib_memo_key(uintptr_t frame, unsigned depth) {
     return (uint64_t)frame << 3 | depth; /* frames are 8-aligned, depths below 64 */
 }
 
-static inline struct trib_memo_entry *trib_memo_set(struct trib_memo *memo, uint64_t key,
-                                                    uint64_t return_address) {
+static inline struct trib_memo_entry *trib_memo_set(struct trib_memo *memo, uint64_t key, uint64_t return_address) {
     uint64_t hash = (key ^ return_address << 5) * 0x9E3779B97F4A7C15ull;
     return &memo->entry[(hash >> 32) % TRIB_MEMO_SETS * TRIB_MEMO_WAYS];
 }
 
-static inline uint64_t trib_memo_difference(const uint64_t *value, const uint32_t *distance,
-                                            uintptr_t frame) {
+static inline uint64_t trib_memo_difference(const uint64_t *value, const uint32_t *distance, uintptr_t frame) {
     return value[0] ^ trib_stack_word(frame + distance[0]);
 }
 
 /* Are all words of the entry as they were? The loads do not depend on each other, so they overlap.
  */
-static inline bool trib_memo_verify(const struct trib_memo *memo,
-                                    const struct trib_memo_entry *entry, uintptr_t frame) {
+static inline bool trib_memo_verify(const struct trib_memo *memo, const struct trib_memo_entry *entry,
+                                    uintptr_t frame) {
     const uint64_t *value = &memo->arena[entry->first];
     const uint32_t *distance = (const uint32_t *)(value + entry->count);
     uint64_t difference = 0;

@@ -121,7 +121,7 @@ static void activate(struct map_entry *entry) {
 
 /* The build-id is compared as it lies in memory: a library built anew may have every address of the old one. */
 static bool has_build_id(const struct map_entry *entry, const struct trib_loaded *loaded) {
-    const ElfW(Phdr) *header;
+    const ElfW(Phdr) * header;
     struct trib_image image;
     uintptr_t at = entry->build_id_at;
 
@@ -153,8 +153,9 @@ static struct map_entry *recall(uintptr_t address, const struct trib_loaded *loa
 }
 
 static uint64_t entry_key(const struct map_entry *entry) {
-    const uint64_t parts[] = {entry->segment.start, entry->segment.end, entry->segment.base, entry->map_start,
-                              entry->map_end, entry->segment.eh_frame_hdr, entry->segment.build_id_hash};
+    const uint64_t parts[] = {
+        entry->segment.start, entry->segment.end,          entry->segment.base,         entry->map_start,
+        entry->map_end,       entry->segment.eh_frame_hdr, entry->segment.build_id_hash};
     return nonzero(trib_hash(parts, sizeof parts));
 }
 
@@ -195,7 +196,7 @@ static uint16_t keep(const struct map_entry *from) {
 
 struct file {
     const struct trib_loaded *loaded;
-    const ElfW(Phdr) *header;
+    const ElfW(Phdr) * header;
     unsigned headers;
 };
 
@@ -251,7 +252,7 @@ __attribute__((noinline, cold)) static bool read_file(const struct trib_loaded *
 static TRIB_ATOMIC(uint32_t) listings_wanted, listings_done;
 static atomic_flag is_listing = ATOMIC_FLAG_INIT;
 
-static void list_file(const struct trib_loaded *loaded, const ElfW(Phdr) *header, unsigned headers, void *arg) {
+static void list_file(const struct trib_loaded *loaded, const ElfW(Phdr) * header, unsigned headers, void *arg) {
     const struct file file = {loaded, header, headers};
     const uint32_t *round = arg;
 

@@ -14,15 +14,14 @@ struct trib_stack {
 };
 
 static inline bool trib_stack_holds(const struct trib_stack *stack, uintptr_t address) {
-    return address >= stack->low && address < stack->high &&
-           stack->high - address >= sizeof(uint64_t) && address % sizeof(uint64_t) == 0;
+    return address >= stack->low && address < stack->high && stack->high - address >= sizeof(uint64_t) &&
+           address % sizeof(uint64_t) == 0;
 }
 
 /* A word of a memo entry may be some live variable on another path, which another thread may be
  * writing: hence atomic and hidden from ThreadSanitizer. It may also be a red zone: hence hidden
  * from AddressSanitizer. */
-__attribute__((no_sanitize("address", "thread"))) static inline uint64_t
-trib_stack_word(uintptr_t address) {
+__attribute__((no_sanitize("address", "thread"))) static inline uint64_t trib_stack_word(uintptr_t address) {
     return __atomic_load_n((const uint64_t *)address, __ATOMIC_RELAXED);
 }
 

@@ -15,8 +15,7 @@
 #define CLAIMING ((uintptr_t)1)
 #define LEAVING  ((uintptr_t)2)
 
-__thread struct trib_thread *trib_thread_current
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+__thread struct trib_thread *trib_thread_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static struct trib_thread *records;
 static TRIB_ATOMIC(uint32_t) record_count; /* 0 until there are records */
@@ -75,7 +74,7 @@ void trib_thread_prepare(void) {
 /* ---- claiming ---- */
 
 /* Where `control` may begin a claim; also in `*present` what was there. */
-static TRIB_ATOMIC(uintptr_t) *find_place(uintptr_t control, uint32_t count, uintptr_t *present) {
+static TRIB_ATOMIC(uintptr_t) * find_place(uintptr_t control, uint32_t count, uintptr_t *present) {
     TRIB_ATOMIC(uintptr_t) *free_place = NULL;
     uint32_t first = (uint32_t)(trib_hash_mix(0, control) >> 32) % count;
 

@@ -25,8 +25,7 @@ static struct entry sites[SITES];
 static TRIB_ATOMIC(uint64_t) sites_added, walks_broken;
 
 static uint32_t site_slot(uintptr_t return_address) {
-    return (uint32_t)((return_address ^ (return_address >> 12)) * 0x9E3779B97F4A7C15ull >> 40) %
-           SITES;
+    return (uint32_t)((return_address ^ (return_address >> 12)) * 0x9E3779B97F4A7C15ull >> 40) % SITES;
 }
 
 static uint64_t pack_offsets(const struct trib_rule *rule) {
@@ -79,8 +78,7 @@ static void insert_entry(uint64_t key, const struct trib_site *site) {
     atomic_fetch_add_explicit(&sites_added, 1, memory_order_relaxed);
 }
 
-__attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_address,
-                                                         struct trib_site *out) {
+__attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_address, struct trib_site *out) {
     struct trib_segment segment;
     if (return_address >> TRIB_ADDRESS_BITS || !trib_modules_find(return_address - 1, &segment))
         return false;
@@ -93,8 +91,7 @@ __attribute__((noinline, cold)) static bool resolve_site(uintptr_t return_addres
     if (TRIB_WALK_BY_RULES)
         trib_cfi_rule(&segment, return_address, &site.rule);
     else if (TRIB_WALK_BY_RECORDS)
-        site.rule = (struct trib_rule){
-            .kind = TRIB_RULE_BP, .cfa_offset = 16, .bp = TRIB_BP_AT_CFA, .bp_offset = -16};
+        site.rule = (struct trib_rule){.kind = TRIB_RULE_BP, .cfa_offset = 16, .bp = TRIB_BP_AT_CFA, .bp_offset = -16};
     if (site.segment != TRIB_SEGMENT_NONE) /* else nobody could ask later whether it still holds */
         insert_entry(return_address, &site);
     *out = site;
@@ -214,13 +211,12 @@ static bool step(struct walk *walk, const struct trib_site *site, uintptr_t *ret
 }
 
 static bool wants_more(const struct trib_path *path, unsigned depth) {
-    return path->count < depth ||
-           (path->count < depth + TRIB_ROOT_LOOKAHEAD && path->frame[path->count - 1].runtime);
+    return path->count < depth || (path->count < depth + TRIB_ROOT_LOOKAHEAD && path->frame[path->count - 1].runtime);
 }
 
 void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth, const struct trib_stack *stack) {
-    struct walk walk = {.path = path, .stack = stack, .frame = frame, .sp = frame + 16, .bp = trib_stack_word(frame),
-                        .bp_word = frame};
+    struct walk walk = {
+        .path = path, .stack = stack, .frame = frame, .sp = frame + 16, .bp = trib_stack_word(frame), .bp_word = frame};
     uintptr_t return_address = trib_return_address(trib_stack_word(frame + 8));
     struct trib_site site;
 

@@ -56,8 +56,8 @@ enum trib_path_end {
 struct trib_path {
     unsigned count, word_count;
     enum trib_path_end end;
-    bool is_wide;   /* spans 4 GiB of stack or more: its distances do not fit */
-    bool is_broken; /* an invariant of this room did not hold: no path */
+    bool is_wide;                                /* spans 4 GiB of stack or more: its distances do not fit */
+    bool is_broken;                              /* an invariant of this room did not hold: no path */
     struct trib_path_frame frame[TRIB_PATH_MAX]; /* innermost first */
     uint32_t word[TRIB_PATH_WORDS_MAX];          /* distances from the captured frame */
 };
@@ -65,8 +65,7 @@ struct trib_path {
 /* Walks from `frame`, the frame address of a function that keeps rbp (so frame[0] is the caller's
  * rbp and frame[1] the return address), up to `depth` frames and, while those at the end may be
  * roots, a few more. frame and the word above it must lie in `stack`. */
-void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth,
-                 const struct trib_stack *stack);
+void trib_unwind(struct trib_path *path, uintptr_t frame, unsigned depth, const struct trib_stack *stack);
 
 /* Drops thread roots: if the path reached its root, the outermost frame when it has no caller, then
  * every frame of the C and C++ runtime that is outermost. Their addresses change with every libc

@@ -35,8 +35,7 @@ static double gap_behind(const struct chain *chain, uint32_t first) {
     uint32_t next = chain->end[first];
     if (next == chain->sorted->count)
         return INFINITY;
-    return trib_sorted_mean(chain->sorted, next, chain->end[next]) -
-           trib_sorted_mean(chain->sorted, first, next);
+    return trib_sorted_mean(chain->sorted, next, chain->end[next]) - trib_sorted_mean(chain->sorted, first, next);
 }
 
 static void merge_closest(struct chain *chain) {
@@ -75,8 +74,8 @@ static void open_chain(struct chain *chain, struct trib_sorted *s) {
         play(chain, node);
 }
 
-uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *workspace,
-                                  uint32_t *labels, double *centroids) {
+uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                                  double *centroids) {
     struct trib_sorted sorted;
     struct chain chain;
     trib_sorted_open(&sorted, input, workspace);
@@ -92,8 +91,8 @@ uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *
 size_t trib_cluster_workspace_bytes(uint32_t count, uint32_t clusters) {
     size_t row = (size_t)count + 1;
     size_t exact = 2 * row * sizeof(long double) + clusters * row * sizeof(uint32_t);
-    size_t chain = 2 * (size_t)count * sizeof(uint32_t) +
-                   (size_t)leaves_for(count) * (sizeof(double) + sizeof(uint32_t));
+    size_t chain =
+        2 * (size_t)count * sizeof(uint32_t) + (size_t)leaves_for(count) * (sizeof(double) + sizeof(uint32_t));
     size_t padding = 4 * sizeof(long double); /* of the pieces carved by one method */
     return trib_sorted_bytes(count, clusters) + (exact > chain ? exact : chain) + padding;
 }

@@ -31,15 +31,15 @@ size_t trib_cluster_workspace_bytes(uint32_t count, uint32_t clusters);
  * Journal 2011), divide and conquer over the monotone split points: O(k n log n). Sums are long
  * double, counted from the smallest value: groups that lie closer together than 1e-8 of the whole
  * range may not be told apart. */
-uint32_t trib_cluster_exact(const struct trib_cluster_input *input, void *workspace,
-                            uint32_t *labels, double *centroids);
+uint32_t trib_cluster_exact(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                            double *centroids);
 /* Lloyd's k-means from quantile seeds (FAST'19 section 5.2 names k-means; seeding is our choice): a
  * local optimum, at most 100 rounds. */
-uint32_t trib_cluster_lloyd(const struct trib_cluster_input *input, void *workspace,
-                            uint32_t *labels, double *centroids);
+uint32_t trib_cluster_lloyd(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                            double *centroids);
 /* The two clusters with the closest centroids merge until k remain (HotStorage'18); O(n log n). */
-uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *workspace,
-                                  uint32_t *labels, double *centroids);
+uint32_t trib_cluster_agglomerate(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                                  double *centroids);
 
 TRIB_C_END
 #endif

@@ -14,8 +14,7 @@ struct layer {
 };
 
 /* Solves j in [first, last] knowing that their best splits lie in [low, high]. */
-static void solve(const struct layer *layer, uint32_t first, uint32_t last, uint32_t low,
-                  uint32_t high) {
+static void solve(const struct layer *layer, uint32_t first, uint32_t last, uint32_t low, uint32_t high) {
     uint32_t middle = first + (last - first) / 2;
     uint32_t stop = high < middle - 1 ? high : middle - 1;
     uint32_t best_split = stop;
@@ -37,8 +36,8 @@ static void solve(const struct layer *layer, uint32_t first, uint32_t last, uint
         solve(layer, middle + 1, last, best_split, high);
 }
 
-uint32_t trib_cluster_exact(const struct trib_cluster_input *input, void *workspace,
-                            uint32_t *labels, double *centroids) {
+uint32_t trib_cluster_exact(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                            double *centroids) {
     struct trib_sorted sorted;
     trib_sorted_open(&sorted, input, workspace);
     size_t row = (size_t)sorted.count + 1;

@@ -29,16 +29,15 @@ static int assign(struct trib_sorted *s, const double *centroids) {
     int moved = 0;
     for (uint32_t c = 1; c < s->clusters; c++) {
         double middle = centroids[c - 1] + (centroids[c] - centroids[c - 1]) / 2;
-        uint32_t cut =
-            clamp(first_above(s, middle), s->cuts[c - 1] + 1, s->count - (s->clusters - c));
+        uint32_t cut = clamp(first_above(s, middle), s->cuts[c - 1] + 1, s->count - (s->clusters - c));
         moved |= cut != s->cuts[c];
         s->cuts[c] = cut;
     }
     return moved;
 }
 
-uint32_t trib_cluster_lloyd(const struct trib_cluster_input *input, void *workspace,
-                            uint32_t *labels, double *centroids) {
+uint32_t trib_cluster_lloyd(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
+                            double *centroids) {
     struct trib_sorted s;
     trib_sorted_open(&s, input, workspace);
     memset(s.cuts, 0, s.clusters * sizeof *s.cuts);

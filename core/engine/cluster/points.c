@@ -18,8 +18,7 @@ static const double *row(const struct trib_points *points, uint32_t index) {
     return points->values + (size_t)index * points->dimensions;
 }
 
-static uint32_t nearest(const double *point, const double *centroids, uint32_t used,
-                        uint32_t dimensions) {
+static uint32_t nearest(const double *point, const double *centroids, uint32_t used, uint32_t dimensions) {
     uint32_t best = 0;
     double best_distance = distance_squared(point, centroids, dimensions);
     for (uint32_t c = 1; c < used; c++) {
@@ -41,14 +40,13 @@ static uint32_t heaviest(const struct trib_points *points) {
 }
 
 /* The point that the seeds so far serve worst; its cost is 0 if each point lies on a seed. */
-static uint32_t worst_served(const struct trib_points *points, const uint32_t *labels,
-                             const double *centroids, double *cost) {
+static uint32_t worst_served(const struct trib_points *points, const uint32_t *labels, const double *centroids,
+                             double *cost) {
     uint32_t worst = 0;
     *cost = 0;
     for (uint32_t i = 0; i < points->count; i++) {
         const double *seed = centroids + (size_t)labels[i] * points->dimensions;
-        double here =
-            points->weights[i] * distance_squared(row(points, i), seed, points->dimensions);
+        double here = points->weights[i] * distance_squared(row(points, i), seed, points->dimensions);
         if (here > *cost) {
             worst = i;
             *cost = here;
@@ -69,8 +67,7 @@ uint32_t trib_points_seed(const struct trib_points *points, uint32_t *labels, do
         memcpy(seed, row(points, next), dimensions * sizeof *seed);
         for (uint32_t i = 0; i < points->count; i++) {
             const double *old = centroids + (size_t)labels[i] * dimensions;
-            if (distance_squared(row(points, i), seed, dimensions) <
-                distance_squared(row(points, i), old, dimensions))
+            if (distance_squared(row(points, i), seed, dimensions) < distance_squared(row(points, i), old, dimensions))
                 labels[i] = used;
         }
         used++;
@@ -79,8 +76,7 @@ uint32_t trib_points_seed(const struct trib_points *points, uint32_t *labels, do
     return used;
 }
 
-bool trib_points_round(const struct trib_points *points, uint32_t used, uint32_t *labels,
-                       double *centroids) {
+bool trib_points_round(const struct trib_points *points, uint32_t used, uint32_t *labels, double *centroids) {
     uint32_t dimensions = points->dimensions;
     double sums[CELLS_MAX] = {0}, weights[TRIB_POINTS_CLUSTERS_MAX] = {0};
     bool moved = false;
@@ -112,8 +108,7 @@ static bool comes_before(const double *a, const double *b, uint32_t dimensions) 
     return false;
 }
 
-uint32_t trib_points_order(const struct trib_points *points, uint32_t used, uint32_t *labels,
-                           double *centroids) {
+uint32_t trib_points_order(const struct trib_points *points, uint32_t used, uint32_t *labels, double *centroids) {
     uint32_t dimensions = points->dimensions, kept = 0;
     uint32_t order[TRIB_POINTS_CLUSTERS_MAX], name_of[TRIB_POINTS_CLUSTERS_MAX];
     bool taken[TRIB_POINTS_CLUSTERS_MAX] = {false};
@@ -142,8 +137,8 @@ uint32_t trib_points_order(const struct trib_points *points, uint32_t used, uint
     return kept;
 }
 
-uint32_t trib_cluster_points(const struct trib_points *points, uint32_t rounds_max,
-                             uint32_t *labels, double *centroids) {
+uint32_t trib_cluster_points(const struct trib_points *points, uint32_t rounds_max, uint32_t *labels,
+                             double *centroids) {
     uint32_t used = trib_points_seed(points, labels, centroids);
     for (uint32_t round = 0; round < rounds_max; round++)
         if (!trib_points_round(points, used, labels, centroids))

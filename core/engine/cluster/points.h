@@ -30,17 +30,15 @@ uint32_t trib_points_seed(const struct trib_points *points, uint32_t *labels, do
 
 /* One step of Lloyd's algorithm: every centroid moves to the mean of its points, every point to
  * the nearest centroid. An empty cluster keeps its centroid. True if a label changed. */
-bool trib_points_round(const struct trib_points *points, uint32_t used, uint32_t *labels,
-                       double *centroids);
+bool trib_points_round(const struct trib_points *points, uint32_t used, uint32_t *labels, double *centroids);
 
 /* Drops empty clusters and names the others 0.. by the distance of their centroid from the origin
  * (equal: the smaller first coordinate, and so on). Returns how many are left. */
-uint32_t trib_points_order(const struct trib_points *points, uint32_t used, uint32_t *labels,
-                           double *centroids);
+uint32_t trib_points_order(const struct trib_points *points, uint32_t used, uint32_t *labels, double *centroids);
 
 /* All of the above, at most `rounds_max` rounds. */
-uint32_t trib_cluster_points(const struct trib_points *points, uint32_t rounds_max,
-                             uint32_t *labels, double *centroids);
+uint32_t trib_cluster_points(const struct trib_points *points, uint32_t rounds_max, uint32_t *labels,
+                             double *centroids);
 
 TRIB_C_END
 #endif

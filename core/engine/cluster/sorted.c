@@ -49,8 +49,7 @@ static void append(struct trib_sorted *s, uint32_t index) {
     s->square[s->count] += weight * x * x;
 }
 
-void trib_sorted_open(struct trib_sorted *s, const struct trib_cluster_input *input,
-                      void *workspace) {
+void trib_sorted_open(struct trib_sorted *s, const struct trib_cluster_input *input, void *workspace) {
     size_t n = input->count;
     assert(n >= 1 && input->clusters >= 1);
     *s = (struct trib_sorted){.input = input, .rest = workspace};

@@ -28,8 +28,7 @@ struct trib_sorted {
 void *trib_sorted_carve(char **workspace, size_t bytes);
 /* Workspace that trib_sorted_open takes for n values, k clusters. */
 size_t trib_sorted_bytes(uint32_t count, uint32_t clusters);
-void trib_sorted_open(struct trib_sorted *sorted, const struct trib_cluster_input *input,
-                      void *workspace);
+void trib_sorted_open(struct trib_sorted *sorted, const struct trib_cluster_input *input, void *workspace);
 
 /* Sum of squared distances to the mean, and the mean, of the distinct values [first, last), first <
  * last. */

@@ -115,8 +115,7 @@ struct emulated {
 };
 
 /* The first option alone, then the rest over the figures of the preset it names. */
-static int take_options(struct settings *out, struct trib_options *given,
-                        struct trib_error *error) {
+static int take_options(struct settings *out, struct trib_options *given, struct trib_error *error) {
     struct settings s = {.gc = NOT_GIVEN};
     int code = trib_options_take(given, preset_only, &s, error);
     if (code)
@@ -154,8 +153,7 @@ static bool has_internal_streams(int gc) {
     return gc == TRIB_GC_TWIN || gc == TRIB_GC_SUBSTREAM || gc == TRIB_GC_CHAIN;
 }
 
-static int choose_gc(const struct settings *s, const struct trib_drive_env *env,
-                     struct trib_error *error) {
+static int choose_gc(const struct settings *s, const struct trib_drive_env *env, struct trib_error *error) {
     int implied = gc_of_internal(s->internal), gc = s->gc;
     if (gc == NOT_GIVEN)
         return implied;
@@ -164,10 +162,8 @@ static int choose_gc(const struct settings *s, const struct trib_drive_env *env,
     if (gc == GC_OWN)
         return trib_fail(error, -EINVAL, "option 'gc': the policy's own destination '%.32s' is none of this drive's",
                          env->own_gc);
-    if ((s->internal >= INTERNAL_TWIN && gc != implied) ||
-        (s->internal == INTERNAL_OFF && has_internal_streams(gc)))
-        return trib_fail(error, -EINVAL,
-                         "options 'gc' and 'internal' contradict each other; give one of them");
+    if ((s->internal >= INTERNAL_TWIN && gc != implied) || (s->internal == INTERNAL_OFF && has_internal_streams(gc)))
+        return trib_fail(error, -EINVAL, "options 'gc' and 'internal' contradict each other; give one of them");
     if (trib_gc_rules[gc].internal == TRIB_GC_ASKED && !env->relocate)
         return trib_fail(error, -EINVAL, "option 'gc': %s needs a policy that places what is collected",
                          trib_gc_rules[gc].name);
@@ -184,8 +180,8 @@ static int check_sizes(const struct settings *s, struct trib_error *error) {
     return 0;
 }
 
-static int configure(struct trib_flash_config *out, const struct settings *s,
-                     const struct trib_drive_env *env, struct trib_error *error) {
+static int configure(struct trib_flash_config *out, const struct settings *s, const struct trib_drive_env *env,
+                     struct trib_error *error) {
     int gc = choose_gc(s, env, error);
     if (gc < 0)
         return gc;
@@ -231,8 +227,8 @@ static int fill_cold(struct emulated *drive, double percent, struct trib_error *
         uint32_t step = end - lba < FILL_STEP_PAGES ? (uint32_t)(end - lba) : FILL_STEP_PAGES;
         int code = trib_flash_write(drive->flash, lba, step, 0);
         if (code)
-            return trib_fail(error, code, "option 'cold': filling failed at block %llu: %s",
-                             (unsigned long long)lba, strerror(-code));
+            return trib_fail(error, code, "option 'cold': filling failed at block %llu: %s", (unsigned long long)lba,
+                             strerror(-code));
     }
     trib_flash_reset_counters(drive->flash);
     drive->live_pages_peak = pages;
@@ -307,8 +303,7 @@ static void emulated_describe(void *self, struct trib_drive_description *out) {
         .streams = config->streams,
         .internal_streams = gc->internal == TRIB_GC_ASKED ? config->internal_streams : 0,
         .physical_bytes = stats.physical_pages * TRIB_BLOCK_BYTES,
-        .over_provisioning_percent =
-            100.0 * ((double)stats.physical_pages / (double)config->logical_pages - 1),
+        .over_provisioning_percent = 100.0 * ((double)stats.physical_pages / (double)config->logical_pages - 1),
         .level = TRIB_PLACEMENT_PLACED,
         .evidence = "emulated in this process: the model acts on every stream",
     };
@@ -340,8 +335,7 @@ static void emulated_stats(void *self, struct trib_drive_stats *out) {
         .virtual_seconds = now.virtual_seconds,
     };
     if (now.host_pages)
-        out->waf = (double)(now.host_pages + now.gc_pages + now.map_programs) /
-                   (double)now.host_pages;
+        out->waf = (double)(now.host_pages + now.gc_pages + now.map_programs) / (double)now.host_pages;
 }
 
 static void emulated_resize_map_cache(void *self, uint64_t bytes) {

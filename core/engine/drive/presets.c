@@ -11,8 +11,7 @@
  * four chips with two dies; a program takes 2 planes x 3 pages x 16 KB. The only complete set of
  * timings among the papers, so the other presets borrow it. Channel rate and queue depth are
  * assumed. */
-#define VSTREAM_TIMING                                                                             \
-    .read_us = 80, .program_us = 2000, .erase_us = 4000, .channel_mb_per_s = 400, .queue_depth = 32
+#define VSTREAM_TIMING .read_us = 80, .program_us = 2000, .erase_us = 4000, .channel_mb_per_s = 400, .queue_depth = 32
 
 const struct trib_preset trib_presets[TRIB_PRESET_COUNT] = {
     {

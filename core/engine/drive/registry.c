@@ -20,8 +20,7 @@ const struct trib_drive *trib_drive_find(const char *name, struct trib_error *er
         if (!strcmp(drives[i]->name, name))
             return drives[i];
         if (used < sizeof names.text)
-            used += (size_t)snprintf(names.text + used, sizeof names.text - used, " %s",
-                                     drives[i]->name);
+            used += (size_t)snprintf(names.text + used, sizeof names.text - used, " %s", drives[i]->name);
     }
     trib_fail(error, 0, "unknown drive '%s'; valid:%.400s, or none", name, names.text);
     return NULL;

@@ -19,8 +19,7 @@ static uint32_t host_class(struct trib_flash *f, uint16_t stream, uint32_t pages
     return 0;
 }
 
-static void after_host_pages(struct trib_flash *f, struct flash_stream *s, uint32_t class,
-                             uint32_t pages) {
+static void after_host_pages(struct trib_flash *f, struct flash_stream *s, uint32_t class, uint32_t pages) {
     if (TRIB_UNLIKELY(s != &f->streams[class]))
         f->counters.shared_pages += pages;
     if (TRIB_UNLIKELY(!flash_is_open(s)))
@@ -28,8 +27,8 @@ static void after_host_pages(struct trib_flash *f, struct flash_stream *s, uint3
 }
 
 /* `part` pages that fit into the open superblock of s. */
-static inline void write_part(struct trib_flash *f, struct flash_stream *s, uint32_t class,
-                              uint32_t lba, uint32_t part) {
+static inline void write_part(struct trib_flash *f, struct flash_stream *s, uint32_t class, uint32_t lba,
+                              uint32_t part) {
     f->host_clock += part;
     f->streams[class].traffic.host_pages += part;
     for (uint32_t i = 0; i < part; i++)
@@ -91,8 +90,7 @@ static inline bool write_one(struct trib_flash *f, uint32_t lba, uint16_t stream
 }
 
 /* Not inlined: it would make the shortcut save registers that only this path needs. */
-static __attribute__((noinline)) int write_any(struct trib_flash *f, uint64_t lba, uint32_t pages,
-                                               uint16_t stream) {
+static __attribute__((noinline)) int write_any(struct trib_flash *f, uint64_t lba, uint32_t pages, uint16_t stream) {
     if (TRIB_UNLIKELY(!in_range(f, lba, pages)))
         return -EINVAL;
     write_command(f, (uint32_t)lba, pages, host_class(f, stream, pages));
@@ -105,8 +103,7 @@ int trib_flash_write(struct trib_flash *f, uint64_t lba, uint32_t pages, uint16_
     return write_any(f, lba, pages, stream);
 }
 
-int trib_flash_write_batch(struct trib_flash *f, const uint32_t *lbas, uint32_t count,
-                           uint16_t stream) {
+int trib_flash_write_batch(struct trib_flash *f, const uint32_t *lbas, uint32_t count, uint16_t stream) {
     for (uint32_t i = 0; i < count; i++)
         if (lbas[i] >= f->logical_pages)
             return -EINVAL;
@@ -147,8 +144,7 @@ int trib_flash_read(struct trib_flash *f, uint64_t lba, uint32_t pages) {
         return 0;
     double issued_us = flash_latency_begin(f->latency), done_us = issued_us;
     for (uint32_t i = 0; i < pages; i++) {
-        double known_us =
-            f->map ? flash_map_access(f, (uint32_t)lba + i, false, issued_us) : issued_us;
+        double known_us = f->map ? flash_map_access(f, (uint32_t)lba + i, false, issued_us) : issued_us;
         double page_us = flash_latency_read(f, f->logical_to_physical[lba + i], known_us);
         done_us = page_us > done_us ? page_us : done_us;
     }
@@ -184,8 +180,7 @@ int trib_flash_precondition(struct trib_flash *f, double random_rounds, bool res
         write_command(f, (uint32_t)lba, 1, 0);
     while (random_pages > 0) {
         uint32_t lbas[PRECONDITION_BATCH];
-        uint32_t count =
-            random_pages < PRECONDITION_BATCH ? (uint32_t)random_pages : PRECONDITION_BATCH;
+        uint32_t count = random_pages < PRECONDITION_BATCH ? (uint32_t)random_pages : PRECONDITION_BATCH;
         for (uint32_t i = 0; i < count; i++)
             lbas[i] = flash_random(f, (uint32_t)f->logical_pages);
         (void)trib_flash_write_batch(f, lbas, count, 0); /* all in range */

@@ -23,8 +23,8 @@ struct trib_flash;
  * external stream the host wrote the page to; `victim_class` the victim's internal stream, or its
  * external one. Asked only by PSTREAM and CLASS. A number out of range is taken as internal stream
  * 0 and counted in remapped_writes. Must not call the drive. */
-typedef uint16_t trib_flash_relocate_fn(void *arg, uint64_t lba, uint16_t stream,
-                                        uint16_t victim_class, bool victim_internal);
+typedef uint16_t trib_flash_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
+                                        bool victim_internal);
 
 /* A victim's survivors have been moved. stream: external or internal number of the victim; ages in
  * host pages since it was opened and closed. Must not call the drive. */
@@ -33,27 +33,24 @@ typedef void trib_flash_reclaimed_fn(void *arg, uint16_t stream, bool internal, 
 
 struct trib_flash_latency { /* microseconds; 0 channels = model off */
     uint32_t channels, dies_per_channel;
-    double read_us, program_us,
-        erase_us; /* per NAND page (program: per wordline of pages_per_program) */
+    double read_us, program_us, erase_us; /* per NAND page (program: per wordline of pages_per_program) */
     double channel_mb_per_s;
     uint32_t pages_per_program; /* logical pages programmed at once on a die */
     uint32_t queue_depth;       /* host commands in flight, closed loop */
 };
 
 struct trib_flash_config {
-    uint64_t logical_pages; /* exported, 4 KiB each; 1.. ; physical pages stay below 2^32 */
-    double
-        over_provisioning; /* physical / logical - 1, e.g. 0.07; rounded up to whole superblocks */
+    uint64_t logical_pages;    /* exported, 4 KiB each; 1.. ; physical pages stay below 2^32 */
+    double over_provisioning;  /* physical / logical - 1, e.g. 0.07; rounded up to whole superblocks */
     uint32_t superblock_pages; /* 2..2^24; striped over all dies */
     uint32_t streams;          /* external streams besides S0: host may name 0..streams; 0..254 */
-    uint32_t
-        internal_streams; /* for PSTREAM and CLASS, 1..255; TWIN and PRESERVE use streams + 1 */
+    uint32_t internal_streams; /* for PSTREAM and CLASS, 1..255; TWIN and PRESERVE use streams + 1 */
     enum trib_gc_destination gc;
     enum trib_victim victim;
     uint32_t substream_pages; /* for SUBSTREAM, below superblock_pages */
     uint32_t victim_choices;  /* d of D_CHOICES, 1..64 */
-    uint32_t gc_free_low; /* collect while free superblocks < this; 0 = 2, the smallest number that
-                             cannot wedge */
+    uint32_t gc_free_low;     /* collect while free superblocks < this; 0 = 2, the smallest number that
+                                 cannot wedge */
     uint64_t seed;
     uint64_t map_cache_bytes; /* of the mapping table in memory; 0 = all of it, nothing modelled */
     uint32_t map_entry_bytes; /* per logical page, 1..4096; 0 = 4 */
@@ -66,20 +63,17 @@ struct trib_flash_config {
 struct trib_flash_stats {
     uint64_t host_pages, gc_pages, erases, read_pages;
     uint64_t discarded_pages; /* mapped pages that a discard unmapped */
-    uint64_t
-        remapped_writes; /* pages written (or relocated) to a stream that the drive does not have */
+    uint64_t remapped_writes; /* pages written (or relocated) to a stream that the drive does not have */
     uint64_t shared_pages;    /* host pages that had to go to another stream's open superblock: too
                                  many were open */
     uint64_t misplaced_pages; /* copies that had to go to another destination's open superblock */
-    uint64_t early_closes; /* superblocks closed before they were full, because idle while space was
-                              short */
-    uint64_t
-        padded_pages; /* pages that these closes left unwritten; not programmed, not in gc_pages */
+    uint64_t early_closes;    /* superblocks closed before they were full, because idle while space was
+                                 short */
+    uint64_t padded_pages;    /* pages that these closes left unwritten; not programmed, not in gc_pages */
     uint64_t mapped_pages, physical_pages;
     uint64_t closed_superblocks, free_superblocks, open_superblocks, open_superblocks_peak;
     uint32_t streams_used;
-    uint32_t erase_count_min,
-        erase_count_max; /* wear: over the drive's life, a counter reset leaves it alone */
+    uint32_t erase_count_min, erase_count_max; /* wear: over the drive's life, a counter reset leaves it alone */
     double erase_count_mean;
     double virtual_seconds;
     double write_latency_us_mean, write_latency_us_p99;
@@ -104,8 +98,7 @@ struct trib_flash_stream_stats {
     uint64_t valid_pages;  /* in them */
 };
 
-int trib_flash_open(struct trib_flash **out, const struct trib_flash_config *config,
-                    struct trib_error *error);
+int trib_flash_open(struct trib_flash **out, const struct trib_flash_config *config, struct trib_error *error);
 void trib_flash_close(struct trib_flash *flash);
 
 /* 0; -EINVAL (zero pages, beyond the exported range). stream > streams: S0, counted as remapped
@@ -113,8 +106,7 @@ void trib_flash_close(struct trib_flash *flash);
 int trib_flash_write(struct trib_flash *flash, uint64_t lba, uint32_t pages, uint16_t stream);
 /* The same as `count` single-page writes in that order, but the cache misses of neighbours overlap.
  * On -EINVAL none was written. */
-int trib_flash_write_batch(struct trib_flash *flash, const uint32_t *lbas, uint32_t count,
-                           uint16_t stream);
+int trib_flash_write_batch(struct trib_flash *flash, const uint32_t *lbas, uint32_t count, uint16_t stream);
 int trib_flash_discard(struct trib_flash *flash, uint64_t lba, uint64_t pages);
 int trib_flash_read(struct trib_flash *flash, uint64_t lba, uint32_t pages); /* time only */
 

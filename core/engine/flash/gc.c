@@ -50,8 +50,7 @@ static uint32_t gather(struct trib_flash *f, uint32_t victim) {
 }
 
 /* The table entries to change are scattered over the whole map: fetch them ahead. */
-static void append(struct trib_flash *f, struct flash_stream *s, const uint32_t *lbas,
-                   uint32_t count) {
+static void append(struct trib_flash *f, struct flash_stream *s, const uint32_t *lbas, uint32_t count) {
     uint32_t *map = f->logical_to_physical, page = s->next;
     memcpy(&f->physical_to_logical[page], lbas, count * sizeof *lbas);
     for (uint32_t i = 0; i < count; i++) {
@@ -83,9 +82,8 @@ static uint32_t move_together(struct trib_flash *f, uint32_t victim, uint32_t cl
 
 static uint32_t ask(struct trib_flash *f, uint32_t page, uint32_t lba, uint32_t victim_class) {
     const struct trib_flash_config *c = &f->config;
-    uint16_t internal =
-        c->relocate(c->gc_arg, lba, f->page_streams[page], flash_class_number(f, victim_class),
-                    flash_class_is_internal(f, victim_class));
+    uint16_t internal = c->relocate(c->gc_arg, lba, f->page_streams[page], flash_class_number(f, victim_class),
+                                    flash_class_is_internal(f, victim_class));
     if (internal >= c->internal_streams) {
         f->counters.remapped_writes++;
         internal = 0;
@@ -127,9 +125,8 @@ void flash_collect(struct trib_flash *f) {
     uint32_t destination = flash_destination(f, class);
     uint32_t moved = 0;
     if (valid > 0)
-        moved = destination == FLASH_ASK || f->latency || f->map
-                    ? move_each(f, victim, destination)
-                    : move_together(f, victim, destination);
+        moved = destination == FLASH_ASK || f->latency || f->map ? move_each(f, victim, destination)
+                                                                 : move_together(f, victim, destination);
     if (f->map)
         flash_map_collected(f);
     assert(moved == valid);
@@ -137,8 +134,7 @@ void flash_collect(struct trib_flash *f) {
     f->counters.gc_pages += moved;
     f->copied_pages += moved;
     if (f->config.reclaimed)
-        f->config.reclaimed(f->config.gc_arg, flash_class_number(f, class),
-                            flash_class_is_internal(f, class), f->host_clock - f->opened_at[victim],
-                            f->host_clock - f->closed_at[victim]);
+        f->config.reclaimed(f->config.gc_arg, flash_class_number(f, class), flash_class_is_internal(f, class),
+                            f->host_clock - f->opened_at[victim], f->host_clock - f->closed_at[victim]);
     flash_superblock_erase(f, victim);
 }

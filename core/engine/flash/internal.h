@@ -49,13 +49,13 @@ struct flash_traffic { /* over the drive's life; see trib_flash_stream_stats */
 };
 
 struct flash_stream {
-    uint32_t next, end;  /* physical pages to write next; equal: no superblock is open */
-    uint32_t superblock; /* the open one */
-    uint32_t idle_next;  /* `next` when last looked at, */
-    uint64_t idle_since; /* and host_clock when it was first seen there */
-    uint64_t opened;     /* sequence number */
-    uint16_t group;      /* classes whose data mix by collection are one group (spare quotas) */
-    uint16_t substream;  /* class of its survivors; 0: none was given. SUBSTREAM and CHAIN only */
+    uint32_t next, end;          /* physical pages to write next; equal: no superblock is open */
+    uint32_t superblock;         /* the open one */
+    uint32_t idle_next;          /* `next` when last looked at, */
+    uint64_t idle_since;         /* and host_clock when it was first seen there */
+    uint64_t opened;             /* sequence number */
+    uint16_t group;              /* classes whose data mix by collection are one group (spare quotas) */
+    uint16_t substream;          /* class of its survivors; 0: none was given. SUBSTREAM and CHAIN only */
     bool is_substream, is_named; /* never both; named: by the host */
     struct flash_traffic traffic, traffic_at_reset;
 };
@@ -78,10 +78,10 @@ struct trib_flash {
     /* Touched by every write. */
     uint32_t *logical_to_physical; /* FLASH_UNMAPPED, or the live copy */
     uint32_t *physical_to_logical; /* of written pages; stale once dead */
-    uint64_t *valid_bits; /* per physical page; set for the unwritten pages of open superblocks */
-    uint32_t *keys;       /* per superblock, FLASH_NOT_CLOSED */
-    uint32_t *group_keys_min; /* per group: smallest key of its closed superblocks, if it has any */
-    uint64_t superblock_inverse; /* ceil(2^64 / superblock_pages) */
+    uint64_t *valid_bits;          /* per physical page; set for the unwritten pages of open superblocks */
+    uint32_t *keys;                /* per superblock, FLASH_NOT_CLOSED */
+    uint32_t *group_keys_min;      /* per group: smallest key of its closed superblocks, if it has any */
+    uint64_t superblock_inverse;   /* ceil(2^64 / superblock_pages) */
     uint64_t logical_pages, mapped_pages;
     uint64_t host_clock;           /* host pages written in the drive's life */
     struct flash_stream *streams;  /* classes */
@@ -95,15 +95,13 @@ struct trib_flash {
     uint32_t superblock_pages, superblocks, groups;
     uint32_t external_streams, classes; /* S0 counts as one */
     uint32_t free_low, open_max, open_count;
-    uint32_t *free_ring, free_head,
-        free_count; /* first in, first out: erases rotate over the whole drive */
+    uint32_t *free_ring, free_head, free_count; /* first in, first out: erases rotate over the whole drive */
     uint32_t *erase_counts;
     uint16_t *superblock_class;
     uint64_t *opened_at, *closed_at; /* host_clock then */
     uint64_t *closed_sequence;       /* order of closing, unique */
     uint64_t sequence, copied_pages;
-    uint32_t *closed_list,
-        *closed_place; /* FIFO: ring. D_CHOICES: set, and where in it a superblock is */
+    uint32_t *closed_list, *closed_place; /* FIFO: ring. D_CHOICES: set, and where in it a superblock is */
     uint32_t closed_head, closed_count;
     uint32_t fruitless_choices; /* D_CHOICES: full superblocks chosen in a row */
     uint32_t *scratch;          /* survivors of a victim, and slack that may be prefetched */
@@ -179,8 +177,7 @@ void flash_tables_close(struct trib_flash *f);
 struct flash_stream *flash_room_for_host(struct trib_flash *f, uint32_t class);
 struct flash_stream *flash_room_for_copy(struct trib_flash *f, uint32_t class);
 void flash_superblock_close(struct trib_flash *f, struct flash_stream *s); /* full */
-void flash_superblock_erase(struct trib_flash *f,
-                            uint32_t superblock); /* taken as victim, no valid page left */
+void flash_superblock_erase(struct trib_flash *f, uint32_t superblock);    /* taken as victim, no valid page left */
 
 /* gc.c: moves the survivors of one victim and erases it. */
 void flash_collect(struct trib_flash *f);
@@ -199,9 +196,8 @@ uint32_t flash_substream_name(struct trib_flash *f, uint16_t stream, uint32_t pa
 /* victim.c: the index of closed superblocks. */
 int flash_victims_open(struct trib_flash *f);
 void flash_victims_close(struct trib_flash *f);
-void flash_victims_add(struct trib_flash *f,
-                       uint32_t superblock); /* its key has just become that of a closed one */
-uint32_t flash_victims_take(struct trib_flash *f); /* picks and removes */
+void flash_victims_add(struct trib_flash *f, uint32_t superblock); /* its key has just become that of a closed one */
+uint32_t flash_victims_take(struct trib_flash *f);                 /* picks and removes */
 
 /* latency.c. Times in microseconds of virtual time. A command: issue = begin(), done = max of its
  * pages, end(). */
@@ -209,8 +205,7 @@ int flash_latency_open(struct trib_flash *f);
 void flash_latency_close(struct trib_flash *f);
 double flash_latency_begin(struct flash_latency *l);
 void flash_latency_end(struct flash_latency *l, double issued_us, double done_us, bool is_write);
-double flash_latency_program(struct trib_flash *f, uint32_t page,
-                             double now_us); /* when the host has its answer */
+double flash_latency_program(struct trib_flash *f, uint32_t page, double now_us); /* when the host has its answer */
 double flash_latency_read(struct trib_flash *f, uint32_t page, double now_us);
 void flash_latency_copy(struct trib_flash *f, uint32_t from, uint32_t to);
 void flash_latency_pad(struct trib_flash *f, uint32_t first_unwritten);
@@ -236,7 +231,6 @@ int flash_map_check(const struct trib_flash *f, struct trib_error *error);
 
 /* statistics.c */
 uint32_t flash_valid_pages(const struct trib_flash *f, uint32_t superblock);
-const struct flash_stream *flash_open_stream(const struct trib_flash *f,
-                                             uint32_t superblock); /* NULL: not open */
+const struct flash_stream *flash_open_stream(const struct trib_flash *f, uint32_t superblock); /* NULL: not open */
 
 #endif

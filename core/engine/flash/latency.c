@@ -29,15 +29,14 @@
 struct flash_latency {
     struct trib_flash_latency config;
     uint32_t dies;
-    double transfer_us;  /* one page over a channel */
-    double *die_free_us; /* end of the last program or erase queued, put off by the reads since */
-    double *die_read_us; /* end of the last read */
+    double transfer_us;       /* one page over a channel */
+    double *die_free_us;      /* end of the last program or erase queued, put off by the reads since */
+    double *die_read_us;      /* end of the last read */
     double *register_free_us; /* start of the last program queued: the next wordline may be sent */
     double *channel_busy_us;  /* end of the backlog of transfers */
     double *in_flight_us;     /* min-heap of completion times */
     uint32_t in_flight;
-    double issued_us, done_us,
-        reset_us; /* last command issued; last completion; completion at reset */
+    double issued_us, done_us, reset_us; /* last command issued; last completion; completion at reset */
     double latency_us_sum;
     uint64_t writes;
     uint64_t histogram[BUCKETS]; /* write latencies, ns */
@@ -77,8 +76,7 @@ int flash_latency_open(struct trib_flash *f) {
     l->register_free_us = calloc(l->dies, sizeof(double));
     l->channel_busy_us = calloc(c->channels, sizeof(double));
     l->in_flight_us = calloc(c->queue_depth, sizeof(double));
-    if (!l->die_free_us || !l->die_read_us || !l->register_free_us || !l->channel_busy_us ||
-        !l->in_flight_us)
+    if (!l->die_free_us || !l->die_read_us || !l->register_free_us || !l->channel_busy_us || !l->in_flight_us)
         return -ENOMEM;
     f->memory_bytes += sizeof *l + (3u * l->dies + c->channels + c->queue_depth) * sizeof(double);
     return 0;
@@ -143,8 +141,7 @@ static struct place place_of(const struct trib_flash *f, uint32_t page) {
     const struct trib_flash_latency *c = &f->latency->config;
     uint32_t offset = page - flash_superblock_of(f, page) * f->superblock_pages;
     uint32_t wordline = offset / c->pages_per_program;
-    struct place p = {.die = wordline % f->latency->dies,
-                      .gathered = offset % c->pages_per_program + 1};
+    struct place p = {.die = wordline % f->latency->dies, .gathered = offset % c->pages_per_program + 1};
     p.channel = p.die % c->channels;
     p.last = p.gathered == c->pages_per_program || offset + 1 == f->superblock_pages;
     return p;
@@ -152,8 +149,7 @@ static struct place place_of(const struct trib_flash *f, uint32_t page) {
 
 /* When `pages` are over the channel if their sender is ready at `ready_us` and asked for the
  * channel at `now_us`. */
-static double transfer(struct flash_latency *l, struct place p, uint32_t pages, double now_us,
-                       double ready_us) {
+static double transfer(struct flash_latency *l, struct place p, uint32_t pages, double now_us, double ready_us) {
     double us = pages * l->transfer_us;
     l->channel_busy_us[p.channel] = later(l->channel_busy_us[p.channel], now_us) + us;
     return later(ready_us + us, l->channel_busy_us[p.channel]);
@@ -161,8 +157,7 @@ static double transfer(struct flash_latency *l, struct place p, uint32_t pages, 
 
 /* Sends a wordline to its die and programs it; returns when the buffer is free again. */
 static double program_wordline(struct flash_latency *l, struct place p, double now_us) {
-    double sent =
-        transfer(l, p, p.gathered, l->issued_us, later(now_us, l->register_free_us[p.die]));
+    double sent = transfer(l, p, p.gathered, l->issued_us, later(now_us, l->register_free_us[p.die]));
     l->register_free_us[p.die] = later(sent, l->die_free_us[p.die]);
     l->die_free_us[p.die] = l->register_free_us[p.die] + l->config.program_us;
     return sent;

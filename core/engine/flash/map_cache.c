@@ -58,8 +58,8 @@ struct flash_map {
 
 static size_t table_bytes(const struct flash_map *m) {
     size_t slots = (size_t)m->blocks * m->block_pages;
-    return ((size_t)m->count + 1) * sizeof *m->pages + m->count * sizeof *m->pending +
-           slots * sizeof *m->owner + m->blocks * (sizeof *m->valid + sizeof *m->free_blocks);
+    return ((size_t)m->count + 1) * sizeof *m->pages + m->count * sizeof *m->pending + slots * sizeof *m->owner +
+           m->blocks * (sizeof *m->valid + sizeof *m->free_blocks);
 }
 
 static void size_pool(struct flash_map *m, double over_provisioning) {
@@ -82,8 +82,7 @@ int flash_map_open(struct trib_flash *f) {
     struct flash_map *m = f->map = calloc(1, sizeof *m);
     if (!m)
         return -ENOMEM;
-    m->entries_per_page =
-        PAGE_BYTES / (c->map_entry_bytes ? c->map_entry_bytes : ENTRY_BYTES_DEFAULT);
+    m->entries_per_page = PAGE_BYTES / (c->map_entry_bytes ? c->map_entry_bytes : ENTRY_BYTES_DEFAULT);
     m->count = (uint32_t)((f->logical_pages + m->entries_per_page - 1) / m->entries_per_page);
     m->cached_max = cached_max(m, c->map_cache_bytes);
     size_pool(m, c->over_provisioning);
@@ -295,19 +294,16 @@ static int check_cache(const struct trib_flash *f, struct trib_error *error) {
     for (uint32_t t = m->pages[m->count].next; t != m->count; t = m->pages[t].next) {
         if (t > m->count || ++listed > m->cached || !(m->pages[t].state & CACHED) ||
             m->pages[m->pages[t].next].prev != t)
-            return trib_fail(error, -EBADMSG, "the list of cached translation pages breaks at %u",
-                             t);
+            return trib_fail(error, -EBADMSG, "the list of cached translation pages breaks at %u", t);
     }
     for (uint32_t t = 0; t < m->count; t++)
         cached += m->pages[t].state & CACHED;
     if (listed != cached || cached != m->cached || cached > m->cached_max)
-        return trib_fail(error, -EBADMSG,
-                         "%u translation pages are cached, %u listed, %u counted, %u allowed",
-                         cached, listed, m->cached, m->cached_max);
+        return trib_fail(error, -EBADMSG, "%u translation pages are cached, %u listed, %u counted, %u allowed", cached,
+                         listed, m->cached, m->cached_max);
     for (uint64_t lba = 0; lba < f->logical_pages; lba++) {
         const struct page *page = &m->pages[lba / m->entries_per_page];
-        if (f->logical_to_physical[lba] != FLASH_UNMAPPED && !(page->state & CACHED) &&
-            page->at == NOWHERE)
+        if (f->logical_to_physical[lba] != FLASH_UNMAPPED && !(page->state & CACHED) && page->at == NOWHERE)
             return trib_fail(error, -EBADMSG, "the entry of page %" PRIu64 " is lost", lba);
     }
     return 0;
@@ -339,8 +335,8 @@ int flash_map_check(const struct trib_flash *f, struct trib_error *error) {
     const struct flash_map_counters *c = &f->map->counters;
     int rc = check_cache(f, error);
     rc = rc ? rc : check_pool(f->map, error);
-    if (!rc && (c->reads != c->misses + c->gc_updates + c->copies ||
-                c->programs != c->evictions + c->gc_updates + c->copies))
+    if (!rc &&
+        (c->reads != c->misses + c->gc_updates + c->copies || c->programs != c->evictions + c->gc_updates + c->copies))
         return trib_fail(error, -EBADMSG,
                          "%" PRIu64 " reads and %" PRIu64 " programs of translation pages lack a "
                          "reason",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct trib_gc_rule trib_gc_rules[TRIB_GC_COUNT] = {
-#define ROW(id, text, streams, sentence) \
+#define ROW(id, text, streams, sentence)                                                                               \
     [TRIB_GC_##id] = {.name = (text), .meaning = (sentence), .internal = TRIB_GC_##streams},
     TRIB_GC_DESTINATIONS(ROW)
 #undef ROW

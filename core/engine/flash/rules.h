@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one list of garbage collection's destinations and victim rules. The enums, the tables of names, option help, shell
- * completion and the miniature simulations all come from these rows. Thread safety: constant data, pure functions. */
+/* The one list of garbage collection's destinations and victim rules. The enums, the tables of names, option help,
+ * shell completion and the miniature simulations all come from these rows. Thread safety: constant data, pure
+ * functions. */
 #ifndef TRIB_FLASH_RULES_H
 #define TRIB_FLASH_RULES_H
 
@@ -20,24 +21,24 @@ enum trib_gc_internal {
 };
 
 /* id, name, internal streams, meaning. Where survivors go (algorithms 0.1). SUBSTREAM and CHAIN give them the highest
- * stream number that the host has not named and nobody has been given; where none is left survivors stay, and a host that
- * names one later gets S0, counted as remapped. */
-#define TRIB_GC_DESTINATIONS(X)                                                                                            \
-    X(SAME, "same", NO_INTERNAL, "their stream's open superblock: the papers' drive")                                      \
-    X(SHARED, "shared", ONE, "one superblock for all: what today's drives do")                                             \
-    X(TWIN, "twin", PAIRED, "an internal twin of their stream (PCStream, FAST'19)")                                        \
-    X(PSTREAM, "pstream", ASKED, "as the policy maps them now (vStream-FTL)")                                              \
-    X(CLASS, "class", ASKED, "as the policy says page by page (SepBIT)")                                                   \
-    X(PRESERVE, "preserve", PAIRED, "a superblock of their own that keeps their stream's number (FIOS)")                   \
-    X(SUBSTREAM, "substream", NO_INTERNAL, "an unnamed stream, once a victim has many (PCStream, HotStorage'18)")          \
+ * stream number that the host has not named and nobody has been given; where none is left survivors stay, and a host
+ * that names one later gets S0, counted as remapped. */
+#define TRIB_GC_DESTINATIONS(X)                                                                                        \
+    X(SAME, "same", NO_INTERNAL, "their stream's open superblock: the papers' drive")                                  \
+    X(SHARED, "shared", ONE, "one superblock for all: what today's drives do")                                         \
+    X(TWIN, "twin", PAIRED, "an internal twin of their stream (PCStream, FAST'19)")                                    \
+    X(PSTREAM, "pstream", ASKED, "as the policy maps them now (vStream-FTL)")                                          \
+    X(CLASS, "class", ASKED, "as the policy says page by page (SepBIT)")                                               \
+    X(PRESERVE, "preserve", PAIRED, "a superblock of their own that keeps their stream's number (FIOS)")               \
+    X(SUBSTREAM, "substream", NO_INTERNAL, "an unnamed stream, once a victim has many (PCStream, HotStorage'18)")      \
     X(CHAIN, "chain", NO_INTERNAL, "an unnamed stream each time (Baseline+, HotStorage'18)")
 
 /* id, name, meaning. Which superblock is collected. */
-#define TRIB_VICTIMS(X)                                                                                                    \
-    X(GREEDY, "greedy", "fewest valid pages, oldest first among equals")                                                   \
-    X(COST_BENEFIT, "cost-benefit", "max (1-u)/(2u) * age since closed, in host pages (Rosenblum & Ousterhout)")           \
-    X(FIFO, "fifo", "closed first")                                                                                        \
-    X(D_CHOICES, "d-choices", "fewest valid pages of d random superblocks")                                                \
+#define TRIB_VICTIMS(X)                                                                                                \
+    X(GREEDY, "greedy", "fewest valid pages, oldest first among equals")                                               \
+    X(COST_BENEFIT, "cost-benefit", "max (1-u)/(2u) * age since closed, in host pages (Rosenblum & Ousterhout)")       \
+    X(FIFO, "fifo", "closed first")                                                                                    \
+    X(D_CHOICES, "d-choices", "fewest valid pages of d random superblocks")                                            \
     X(SPARE_QUOTA, "spare-quota", "group farthest above its optimal spare area, emptiest inside it")
 
 enum trib_gc_destination {

@@ -49,8 +49,7 @@ void trib_flash_statistics(const struct trib_flash *f, struct trib_flash_stats *
         .memory_bytes = f->memory_bytes,
     };
     for (uint32_t i = 0; i < f->external_streams; i++)
-        out->streams_used +=
-            f->streams[i].traffic.host_pages > f->streams[i].traffic_at_reset.host_pages;
+        out->streams_used += f->streams[i].traffic.host_pages > f->streams[i].traffic_at_reset.host_pages;
     wear_statistics(f, out);
     if (f->latency)
         flash_latency_statistics(f->latency, out);

@@ -20,8 +20,7 @@ static void *huge_alloc(size_t bytes) {
     char *base = mmap(NULL, map, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
-    size_t head =
-        (HUGE_PAGE_BYTES - ((uintptr_t)base & (HUGE_PAGE_BYTES - 1))) & (HUGE_PAGE_BYTES - 1);
+    size_t head = (HUGE_PAGE_BYTES - ((uintptr_t)base & (HUGE_PAGE_BYTES - 1))) & (HUGE_PAGE_BYTES - 1);
     if (head)
         munmap(base, head);
     munmap(base + head + want, map - head - want);
@@ -56,25 +55,25 @@ static uint64_t scratch_pages(const struct trib_flash *f) {
 }
 
 /* One row per table, so that opening and closing cannot disagree. */
-#define FOR_EACH_TABLE(X)                                                                          \
-    X(logical_to_physical, f->logical_pages, true)                                                 \
-    X(physical_to_logical, f->physical_pages, true)                                                \
-    X(valid_bits, bit_words(f), true)                                                              \
-    X(keys, f->superblocks, true)                                                                  \
-    X(group_keys_min, f->groups, true)                                                             \
-    X(streams, f->classes, true)                                                                   \
-    X(page_streams, f->physical_pages, flash_asks(f))                                              \
-    X(free_ring, f->superblocks, true)                                                             \
-    X(erase_counts, f->superblocks, true)                                                          \
-    X(superblock_class, f->superblocks, true)                                                      \
-    X(opened_at, f->superblocks, true)                                                             \
-    X(closed_at, f->superblocks, true)                                                             \
-    X(closed_sequence, f->superblocks, true)                                                       \
+#define FOR_EACH_TABLE(X)                                                                                              \
+    X(logical_to_physical, f->logical_pages, true)                                                                     \
+    X(physical_to_logical, f->physical_pages, true)                                                                    \
+    X(valid_bits, bit_words(f), true)                                                                                  \
+    X(keys, f->superblocks, true)                                                                                      \
+    X(group_keys_min, f->groups, true)                                                                                 \
+    X(streams, f->classes, true)                                                                                       \
+    X(page_streams, f->physical_pages, flash_asks(f))                                                                  \
+    X(free_ring, f->superblocks, true)                                                                                 \
+    X(erase_counts, f->superblocks, true)                                                                              \
+    X(superblock_class, f->superblocks, true)                                                                          \
+    X(opened_at, f->superblocks, true)                                                                                 \
+    X(closed_at, f->superblocks, true)                                                                                 \
+    X(closed_sequence, f->superblocks, true)                                                                           \
     X(scratch, scratch_pages(f), true)
 
 int flash_tables_open(struct trib_flash *f) {
-#define ALLOCATE(name, count, wanted)                                                              \
-    if ((wanted) && !(f->name = table_alloc(f, count, sizeof *f->name)))                           \
+#define ALLOCATE(name, count, wanted)                                                                                  \
+    if ((wanted) && !(f->name = table_alloc(f, count, sizeof *f->name)))                                               \
         return -ENOMEM;
     FOR_EACH_TABLE(ALLOCATE)
 #undef ALLOCATE

@@ -13,10 +13,9 @@
 
 #include "flash/internal.h"
 
-#define FRUITLESS_CHOICES_MAX 16u /* in a row, of D_CHOICES */
-#define RATE_WINDOWS_PER_DRIVE                                                                     \
-    4 /* death rates are averaged over host writes of a quarter of the exported pages */
-#define WEIGHT_SCALE 256.0 /* integers, so that the order of summation does not matter */
+#define FRUITLESS_CHOICES_MAX  16u   /* in a row, of D_CHOICES */
+#define RATE_WINDOWS_PER_DRIVE 4     /* death rates are averaged over host writes of a quarter of the exported pages */
+#define WEIGHT_SCALE           256.0 /* integers, so that the order of summation does not matter */
 
 struct quota_group {
     uint64_t physical_pages, valid_pages;
@@ -171,10 +170,8 @@ static uint32_t pick_spare_quota(struct trib_flash *f) {
         if (i == FLASH_NO_SUPERBLOCK || f->keys[i] == f->superblock_pages)
             continue;
         double share = weights ? (double)group->weight / (double)weights : 0;
-        double excess =
-            (double)(group->physical_pages - group->valid_pages) - (double)spare * share;
-        if (best == FLASH_NO_SUPERBLOCK || excess > best_excess ||
-            (excess == best_excess && older(f, i, best))) {
+        double excess = (double)(group->physical_pages - group->valid_pages) - (double)spare * share;
+        if (best == FLASH_NO_SUPERBLOCK || excess > best_excess || (excess == best_excess && older(f, i, best))) {
             best = i;
             best_excess = excess;
         }

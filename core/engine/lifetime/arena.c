@@ -46,8 +46,7 @@ void trib_run_read(const struct trib_extents *x, uint32_t slot, struct trib_run 
     run->file = single ? 0 : (uint32_t)((word0 >> 2 & 0xFFF) << 16 | (key & 0xFFFF));
 }
 
-void trib_run_store(struct trib_extents *x, uint32_t slot, const struct trib_run *run,
-                    uint64_t identity) {
+void trib_run_store(struct trib_extents *x, uint32_t slot, const struct trib_run *run, uint64_t identity) {
     uint64_t links = trib_word(x, slot, 2) & ~0xFFull;
     bool single = run->file == 0;
 
@@ -55,8 +54,7 @@ void trib_run_store(struct trib_extents *x, uint32_t slot, const struct trib_run
     trib_word_set(x, slot, 2, links | run->stream);
     trib_word_set(x, slot, 3, single ? identity : trib_run_key(run->offset_bytes, run->file));
     trib_word_set(x, slot, 0,
-                  run->birth << 14 | (uint64_t)(run->file >> 16) << 2 |
-                      (single ? TRIB_SLOT_SINGLE : TRIB_SLOT_RUN));
+                  run->birth << 14 | (uint64_t)(run->file >> 16) << 2 | (single ? TRIB_SLOT_SINGLE : TRIB_SLOT_RUN));
     trib_count_set(x, TRIB_WORD_RUNS, trib_count(x, TRIB_WORD_RUNS) + 1);
 }
 

@@ -8,8 +8,7 @@ static uint64_t stored_birth(uint64_t clock_bytes) {
     return birth < TRIB_BIRTH_MAX ? birth : TRIB_BIRTH_MAX;
 }
 
-static struct trib_run born_run(const struct trib_request *r, uint64_t from, uint32_t bytes,
-                                uint32_t head) {
+static struct trib_run born_run(const struct trib_request *r, uint64_t from, uint32_t bytes, uint32_t head) {
     return (struct trib_run){.offset_bytes = from,
                              .birth = stored_birth(r->clock_bytes),
                              .length_bytes = bytes,
@@ -19,13 +18,11 @@ static struct trib_run born_run(const struct trib_request *r, uint64_t from, uin
 }
 
 /* Whether `bytes` at `from` may go on in this run (extents.h, "What grows"). */
-static bool may_grow(const struct trib_request *r, uint32_t slot, uint64_t from, uint32_t bytes,
-                     bool last) {
+static bool may_grow(const struct trib_request *r, uint32_t slot, uint64_t from, uint32_t bytes, bool last) {
     struct trib_run run;
 
     trib_run_read(r->x, slot, &run);
-    if (run.offset_bytes + run.length_bytes != from || run.attribute != r->attribute ||
-        run.stream != r->stream ||
+    if (run.offset_bytes + run.length_bytes != from || run.attribute != r->attribute || run.stream != r->stream ||
         bytes > TRIB_RUN_BYTES_MAX - trib_smaller(run.length_bytes, TRIB_RUN_BYTES_MAX))
         return false;
     if (last && !r->overwrites)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lifetime/request.h"
 
-void trib_request_report(struct trib_request *r, const struct trib_run *run, uint64_t from,
-                         uint64_t to) {
+void trib_request_report(struct trib_request *r, const struct trib_run *run, uint64_t from, uint64_t to) {
     struct trib_attribute *row = trib_state_attribute(r->x->state, run->attribute);
     uint64_t born = run->birth * TRIB_BIRTH_BYTES;
     struct trib_death death = {
@@ -19,16 +18,14 @@ void trib_request_report(struct trib_request *r, const struct trib_run *run, uin
     trib_account_gone(r->x, run, to - from);
     if (row)
         atomic_store_explicit(&row->died_bytes,
-                              atomic_load_explicit(&row->died_bytes, memory_order_relaxed) +
-                                  (to - from),
+                              atomic_load_explicit(&row->died_bytes, memory_order_relaxed) + (to - from),
                               memory_order_relaxed);
     if (r->died)
         r->died(r->arg, &death);
 }
 
 /* What lies behind a hole becomes a run of its own, with the birth and writer it had. */
-static void split_off(struct trib_request *r, uint32_t head, const struct trib_run *run,
-                      uint64_t from) {
+static void split_off(struct trib_request *r, uint32_t head, const struct trib_run *run, uint64_t from) {
     struct trib_run rest = *run;
     uint32_t slot = trib_slot_take(r->x);
 

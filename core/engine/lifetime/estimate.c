@@ -22,8 +22,7 @@ void trib_estimate_sample(struct trib_attribute *attribute, double age_bytes, do
     if (samples > 0) {
         double difference = age_bytes - load(&attribute->lifetime_mean);
         mean = load(&attribute->lifetime_mean) + weight * difference;
-        variance =
-            (1 - weight) * (load(&attribute->lifetime_variance) + weight * difference * difference);
+        variance = (1 - weight) * (load(&attribute->lifetime_variance) + weight * difference * difference);
     }
     atomic_store_explicit(&attribute->lifetime_mean, mean, memory_order_relaxed);
     atomic_store_explicit(&attribute->lifetime_variance, variance, memory_order_relaxed);

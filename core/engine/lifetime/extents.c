@@ -69,8 +69,8 @@ static bool take_range(struct trib_request *r) {
     uint32_t slot = trib_file_find(r->x, r->file);
     bool stored = true;
 
-    if (slot && trib_slot_kind(r->x, slot) == TRIB_SLOT_HEAD &&
-        r->to - r->from <= TRIB_RUN_BYTES_MAX && trib_request_overwrite(r, slot))
+    if (slot && trib_slot_kind(r->x, slot) == TRIB_SLOT_HEAD && r->to - r->from <= TRIB_RUN_BYTES_MAX &&
+        trib_request_overwrite(r, slot))
         return true;
     if (slot)
         trib_request_clear(r, slot);
@@ -82,9 +82,8 @@ static bool take_range(struct trib_request *r) {
     return stored;
 }
 
-int trib_extents_write(struct trib_extents *extents, const struct trib_event *write,
-                       trib_attribute_ref attribute, uint64_t clock_bytes, trib_death_fn *died,
-                       void *arg) {
+int trib_extents_write(struct trib_extents *extents, const struct trib_event *write, trib_attribute_ref attribute,
+                       uint64_t clock_bytes, trib_death_fn *died, void *arg) {
     if (write->length_bytes == 0 || write->offset_bytes > TRIB_EXTENTS_OFFSET_MAX ||
         write->length_bytes > TRIB_EXTENTS_OFFSET_MAX - write->offset_bytes)
         return -EINVAL;
@@ -107,8 +106,8 @@ int trib_extents_write(struct trib_extents *extents, const struct trib_event *wr
     return stored ? 0 : -ENOSPC;
 }
 
-int trib_extents_kill(struct trib_extents *extents, const struct trib_event *death,
-                      uint64_t clock_bytes, trib_death_fn *died, void *arg) {
+int trib_extents_kill(struct trib_extents *extents, const struct trib_event *death, uint64_t clock_bytes,
+                      trib_death_fn *died, void *arg) {
     uint64_t from = death->offset_bytes, length = death->length_bytes;
     bool to_end = length == TRIB_LENGTH_TO_END;
 
@@ -134,8 +133,7 @@ int trib_extents_kill(struct trib_extents *extents, const struct trib_event *dea
 }
 
 /* The run as if it died now. */
-static struct trib_death describe(const struct trib_extents *x, uint32_t slot,
-                                  uint64_t clock_bytes) {
+static struct trib_death describe(const struct trib_extents *x, uint32_t slot, uint64_t clock_bytes) {
     struct trib_run run;
 
     trib_run_read(x, slot, &run);
@@ -158,11 +156,9 @@ static void repair(const struct trib_extents *extents) {
     end(x);
 }
 
-void trib_extents_visit(const struct trib_extents *extents, uint64_t clock_bytes,
-                        trib_death_fn *visit, void *arg) {
+void trib_extents_visit(const struct trib_extents *extents, uint64_t clock_bytes, trib_death_fn *visit, void *arg) {
     repair(extents);
-    uint64_t touched =
-        trib_smaller(trib_count(extents, TRIB_WORD_SLOTS_TOUCHED), extents->capacity);
+    uint64_t touched = trib_smaller(trib_count(extents, TRIB_WORD_SLOTS_TOUCHED), extents->capacity);
 
     for (uint32_t slot = 1; slot <= touched; slot++) {
         enum trib_slot_kind kind = trib_slot_kind(extents, slot);

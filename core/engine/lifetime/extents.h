@@ -46,19 +46,17 @@ void trib_extents_close(struct trib_extents *extents);
 /* [offset, offset + length) is written by `attribute` at `clock_bytes`; what it overwrites dies
  * first. 0; -EINVAL (zero length, overflow); -ENOSPC (arena full: counted, the deaths did happen).
  * written_bytes counts either way. */
-int trib_extents_write(struct trib_extents *extents, const struct trib_event *write,
-                       trib_attribute_ref attribute, uint64_t clock_bytes, trib_death_fn *died,
-                       void *arg);
+int trib_extents_write(struct trib_extents *extents, const struct trib_event *write, trib_attribute_ref attribute,
+                       uint64_t clock_bytes, trib_death_fn *died, void *arg);
 
 /* [offset, offset + length) of the file dies; length may be TRIB_LENGTH_TO_END. 0 or -EINVAL (zero
  * length, overflow). A hole punched with a full arena drops what lies behind it, counted. */
-int trib_extents_kill(struct trib_extents *extents, const struct trib_event *death,
-                      uint64_t clock_bytes, trib_death_fn *died, void *arg);
+int trib_extents_kill(struct trib_extents *extents, const struct trib_event *death, uint64_t clock_bytes,
+                      trib_death_fn *died, void *arg);
 
 /* Every live run as if it died now (right-censored lifetimes), in no particular order; nothing
  * changes. */
-void trib_extents_visit(const struct trib_extents *extents, uint64_t clock_bytes,
-                        trib_death_fn *visit, void *arg);
+void trib_extents_visit(const struct trib_extents *extents, uint64_t clock_bytes, trib_death_fn *visit, void *arg);
 
 struct trib_extents_stats {
     uint64_t runs, runs_dropped, live_bytes;

@@ -9,8 +9,7 @@ static struct trib_growth *entry_of(struct trib_extents *x, uint32_t slot) {
     return &x->growth[slot % TRIB_GROWTH_CACHE];
 }
 
-static bool describes(const struct trib_growth *entry, uint32_t slot, uint32_t length,
-                      uint64_t birth) {
+static bool describes(const struct trib_growth *entry, uint32_t slot, uint32_t length, uint64_t birth) {
     return entry->slot == slot && entry->length == length && entry->birth == birth;
 }
 

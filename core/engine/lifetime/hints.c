@@ -50,8 +50,7 @@ uint32_t trib_hint_starting(const struct trib_extents *x, uint32_t head, uint64_
     return run.file == head && run.offset_bytes == offset_bytes ? slot : 0;
 }
 
-uint32_t trib_hint_ending(const struct trib_extents *x, uint32_t head, uint64_t offset_bytes,
-                          uint32_t length_bytes) {
+uint32_t trib_hint_ending(const struct trib_extents *x, uint32_t head, uint64_t offset_bytes, uint32_t length_bytes) {
     if (offset_bytes < length_bytes)
         return 0;
     uint32_t slot = trib_hint_starting(x, head, offset_bytes - length_bytes);

@@ -24,8 +24,7 @@ static void forget_sums(struct trib_extents *x) {
 static void insert_file(struct trib_extents *x, uint32_t slot) {
     bool single = trib_slot_kind(x, slot) == TRIB_SLOT_SINGLE;
 
-    if ((single && trib_slot_length(x, slot) == 0) ||
-        trib_tree_find(x, TRIB_TREE_OF_FILES, trib_slot_key(x, slot))) {
+    if ((single && trib_slot_length(x, slot) == 0) || trib_tree_find(x, TRIB_TREE_OF_FILES, trib_slot_key(x, slot))) {
         drop(x, slot);
         return;
     }

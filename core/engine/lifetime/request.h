@@ -44,8 +44,7 @@ bool trib_file_split(struct trib_extents *x, uint32_t slot);
 /* death.c: the range of the file at `slot` dies; the slot goes if nothing of the file is left. */
 void trib_request_clear(struct trib_request *r, uint32_t slot);
 /* [from, to) of `run`, already taken out of the index, is dead. */
-void trib_request_report(struct trib_request *r, const struct trib_run *run, uint64_t from,
-                         uint64_t to);
+void trib_request_report(struct trib_request *r, const struct trib_run *run, uint64_t from, uint64_t to);
 
 /* birth.c: `bytes` at `from`, a free part of the range, are born. False: the arena is full. */
 bool trib_request_insert(struct trib_request *r, uint64_t from, uint32_t bytes);

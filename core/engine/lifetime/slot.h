@@ -31,12 +31,7 @@
 
 #include "lifetime/extents.h"
 
-enum trib_slot_kind {
-    TRIB_SLOT_FREE = 0,
-    TRIB_SLOT_RUN = 1,
-    TRIB_SLOT_HEAD = 2,
-    TRIB_SLOT_SINGLE = 3
-};
+enum trib_slot_kind { TRIB_SLOT_FREE = 0, TRIB_SLOT_RUN = 1, TRIB_SLOT_HEAD = 2, TRIB_SLOT_SINGLE = 3 };
 
 struct trib_slot {
     _Atomic(uint64_t) words[4];
@@ -69,8 +64,8 @@ struct trib_extents {
     _Atomic(uint64_t) *words;
     struct trib_state *state;
     uint32_t capacity;
-    bool damaged; /* the index contradicted itself: leave TRIB_ARENA_CHANGING set, so that it is
-                     rebuilt */
+    bool damaged;                         /* the index contradicted itself: leave TRIB_ARENA_CHANGING set, so that it is
+                                             rebuilt */
     uint32_t file_cache[TRIB_FILE_CACHE]; /* hash of a file -> a slot to try first */
     struct trib_growth growth[TRIB_GROWTH_CACHE];
     uint32_t *hints;    /* hints.c: block of a large file -> a slot to try before the tree */
@@ -163,8 +158,7 @@ void trib_slot_release(struct trib_extents *x, uint32_t slot);
 void trib_run_read(const struct trib_extents *x, uint32_t slot, struct trib_run *run);
 /* Makes a taken slot a live RUN (run->file != 0) or a SINGLE of file `identity`; links are left as
  * they are. */
-void trib_run_store(struct trib_extents *x, uint32_t slot, const struct trib_run *run,
-                    uint64_t identity);
+void trib_run_store(struct trib_extents *x, uint32_t slot, const struct trib_run *run, uint64_t identity);
 /* A taken slot becomes the HEAD of a file without runs. */
 void trib_head_store(struct trib_extents *x, uint32_t slot, uint64_t identity);
 /* Per-attribute sums; sign of the change by name. */
@@ -187,8 +181,7 @@ void trib_hint_set(struct trib_extents *x, uint32_t head, uint32_t slot);
 /* The run of `head` that starts or ends at offset_bytes, or 0 if nothing is known. For the end,
  * `length_bytes` is the length to expect. */
 uint32_t trib_hint_starting(const struct trib_extents *x, uint32_t head, uint64_t offset_bytes);
-uint32_t trib_hint_ending(const struct trib_extents *x, uint32_t head, uint64_t offset_bytes,
-                          uint32_t length_bytes);
+uint32_t trib_hint_ending(const struct trib_extents *x, uint32_t head, uint64_t offset_bytes, uint32_t length_bytes);
 
 /* rebuild.c: counters, trees and free slots from the live slots; drops what no kill can have left.
  */

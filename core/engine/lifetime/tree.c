@@ -25,8 +25,8 @@ static uint32_t get(const struct trib_extents *x, struct place place) {
         return left_of(x, place.slot);
     if (place.side == RIGHT)
         return right_of(x, place.slot);
-    uint64_t root = place.slot == TRIB_TREE_OF_FILES ? trib_count(x, TRIB_WORD_FILES)
-                                                     : (uint32_t)trib_word(x, place.slot, 1);
+    uint64_t root =
+        place.slot == TRIB_TREE_OF_FILES ? trib_count(x, TRIB_WORD_FILES) : (uint32_t)trib_word(x, place.slot, 1);
     return trib_slot_checked(x, root);
 }
 
@@ -34,11 +34,9 @@ static void set(struct trib_extents *x, struct place place, uint32_t child) {
     const uint64_t mask = TRIB_LINK_MASK;
 
     if (place.side == LEFT)
-        trib_word_set(x, place.slot, 2,
-                      (trib_word(x, place.slot, 2) & ~(mask << 8)) | (uint64_t)child << 8);
+        trib_word_set(x, place.slot, 2, (trib_word(x, place.slot, 2) & ~(mask << 8)) | (uint64_t)child << 8);
     else if (place.side == RIGHT)
-        trib_word_set(x, place.slot, 2,
-                      (trib_word(x, place.slot, 2) & ~(mask << 36)) | (uint64_t)child << 36);
+        trib_word_set(x, place.slot, 2, (trib_word(x, place.slot, 2) & ~(mask << 36)) | (uint64_t)child << 36);
     else if (place.slot == TRIB_TREE_OF_FILES)
         trib_count_set(x, TRIB_WORD_FILES, child);
     else
@@ -130,8 +128,7 @@ void trib_tree_remove(struct trib_extents *x, uint32_t owner, uint32_t slot) {
     join_at(x, place, left_of(x, slot), right_of(x, slot));
 }
 
-uint32_t trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below,
-                          uint32_t *above) {
+uint32_t trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below, uint32_t *above) {
     uint32_t n = trib_tree_root(x, owner), depth = 0;
 
     *below = *above = 0;
@@ -161,8 +158,7 @@ uint32_t trib_tree_find(struct trib_extents *x, uint32_t owner, uint64_t key) {
 
 /* Turns the tree right until its top has no left side, then takes the top: O(n) in all, no stack.
  */
-void trib_tree_drain(struct trib_extents *x, uint32_t owner, void (*take)(void *arg, uint32_t slot),
-                     void *arg) {
+void trib_tree_drain(struct trib_extents *x, uint32_t owner, void (*take)(void *arg, uint32_t slot), void *arg) {
     struct place root = {owner, ROOT};
     uint64_t turns = 0, turns_max = 2ull * x->capacity;
 

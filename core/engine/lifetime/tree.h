@@ -18,14 +18,12 @@ void trib_tree_remove(struct trib_extents *x, uint32_t owner, uint32_t slot);
 
 /* The last slot with a key below `key` and the first with a key at or above it; 0 = none. Returns
  * the levels walked. */
-uint32_t trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below,
-                          uint32_t *above);
+uint32_t trib_tree_around(struct trib_extents *x, uint32_t owner, uint64_t key, uint32_t *below, uint32_t *above);
 
 /* Slot with exactly this key, or 0. */
 uint32_t trib_tree_find(struct trib_extents *x, uint32_t owner, uint64_t key);
 
 /* Takes the whole tree apart in key order: every slot is handed to `take`, which may release it. */
-void trib_tree_drain(struct trib_extents *x, uint32_t owner, void (*take)(void *arg, uint32_t slot),
-                     void *arg);
+void trib_tree_drain(struct trib_extents *x, uint32_t owner, void (*take)(void *arg, uint32_t slot), void *arg);
 
 #endif

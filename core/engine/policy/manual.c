@@ -62,22 +62,16 @@ struct map {
 
 #define TABLES(stream) [TRIB_FILE_SST] = (stream), [TRIB_FILE_BLOB] = (stream)
 #define ROCKSDB_KINDS  [TRIB_FILE_WAL] = 1, TABLES(BY_LEVEL)
-#define SQLITE_KINDS                                                                               \
-    [TRIB_FILE_JOURNAL] = 1, [TRIB_FILE_WAL] = 1, [TRIB_FILE_DATABASE] = 2, [TRIB_FILE_TEMP] = 3
-#define GCC_KINDS(first)                                                                           \
-    [TRIB_FILE_INTERMEDIATE] = (first), [TRIB_FILE_BUILD_NOTE] = (first) + 1,                      \
-    [TRIB_FILE_OBJECT] = (first) + 2, [TRIB_FILE_LINKED] = (first) + 3
+#define SQLITE_KINDS   [TRIB_FILE_JOURNAL] = 1, [TRIB_FILE_WAL] = 1, [TRIB_FILE_DATABASE] = 2, [TRIB_FILE_TEMP] = 3
+#define GCC_KINDS(first)                                                                                               \
+    [TRIB_FILE_INTERMEDIATE] = (first), [TRIB_FILE_BUILD_NOTE] = (first) + 1, [TRIB_FILE_OBJECT] = (first) + 2,        \
+    [TRIB_FILE_LINKED] = (first) + 3
 
 /* In the order of MAP_CHOICES. */
 static const struct map maps[] = {
     {.name = "level", .of_kind = {ROCKSDB_KINDS}, .of_level = {2, 3, 4, 5, 6}, .streams = 6},
-    {.name = "hs8",
-     .of_kind = {ROCKSDB_KINDS, [TRIB_FILE_MANIFEST] = 2},
-     .of_level = {3, 4, 5, 6, 7},
-     .streams = 7},
-    {.name = "3way",
-     .of_kind = {[TRIB_FILE_WAL] = 1, [TRIB_FILE_MANIFEST] = 2, TABLES(3)},
-     .streams = 3},
+    {.name = "hs8", .of_kind = {ROCKSDB_KINDS, [TRIB_FILE_MANIFEST] = 2}, .of_level = {3, 4, 5, 6, 7}, .streams = 7},
+    {.name = "3way", .of_kind = {[TRIB_FILE_WAL] = 1, [TRIB_FILE_MANIFEST] = 2, TABLES(3)}, .streams = 3},
     {.name = "hint", .by_hint = true, .streams = 4},
     {.name = "host", .by_host = true},
     {.name = "cassandra",
@@ -85,15 +79,11 @@ static const struct map maps[] = {
      .of_level = {2, 3, 3, 3, 3},
      .streams = 3},
     {.name = "cassandra4",
-     .of_kind =
-         {[TRIB_FILE_WAL] = 1, [TRIB_FILE_SST_META] = 2, [TRIB_FILE_SST_INDEX] = 3, TABLES(4)},
+     .of_kind = {[TRIB_FILE_WAL] = 1, [TRIB_FILE_SST_META] = 2, [TRIB_FILE_SST_INDEX] = 3, TABLES(4)},
      .streams = 4},
     {.name = "sqlite", .of_kind = {SQLITE_KINDS}, .streams = 3},
     {.name = "gcc", .of_kind = {GCC_KINDS(1)}, .streams = 4},
-    {.name = "mixed1",
-     .of_kind = {ROCKSDB_KINDS, GCC_KINDS(7)},
-     .of_level = {2, 3, 4, 5, 6},
-     .streams = 10},
+    {.name = "mixed1", .of_kind = {ROCKSDB_KINDS, GCC_KINDS(7)}, .of_level = {2, 3, 4, 5, 6}, .streams = 10},
     {.name = "mixed2", .of_kind = {SQLITE_KINDS, GCC_KINDS(4)}, .streams = 7},
     {.name = "f2fs",
      .of_vstream = {[F2FS_HOT_NODE] = 1,
@@ -156,8 +146,7 @@ static int manual_open(void **self, const struct trib_policy_env *env, struct tr
         return trib_fail(error, -ENOMEM, "manual: out of memory");
     *manual = (struct manual){&maps[settings.map], env->streams};
     if (env->streams < manual->map->streams)
-        trib_log(TRIB_LOG_WARNING,
-                 "manual: map=%s wants %u streams, the drive has %u: they are shared",
+        trib_log(TRIB_LOG_WARNING, "manual: map=%s wants %u streams, the drive has %u: they are shared",
                  manual->map->name, manual->map->streams, env->streams);
     *self = manual;
     return 0;
@@ -185,8 +174,8 @@ static uint16_t stream_of(const struct map *map, const struct trib_context *who)
 static uint16_t manual_place(void *self, const struct trib_placement *write) {
     const struct manual *manual = self;
     const struct map *map = manual->map;
-    uint32_t stream = map->by_host || map->by_vstream ? stream_of_host(map, write->vstream)
-                                                      : stream_of(map, &write->who);
+    uint32_t stream =
+        map->by_host || map->by_vstream ? stream_of_host(map, write->vstream) : stream_of(map, &write->who);
     if (!stream || !manual->streams)
         return 0;
     return (uint16_t)(1 + (stream - 1) % manual->streams);

@@ -35,8 +35,8 @@ int trib_policy_pack_load(const char *path, struct trib_error *error) {
     if (!whole)
         return trib_fail(error, -errno, "policy pack %s: %s", path, strerror(errno));
     void *library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
-    int code = library ? add(library, path, error)
-                       : trib_fail(error, -ENOEXEC, "policy pack %s: %s", path, reason(whole));
+    int code =
+        library ? add(library, path, error) : trib_fail(error, -ENOEXEC, "policy pack %s: %s", path, reason(whole));
     if (code && library)
         dlclose(library);
     free(whole);

@@ -24,10 +24,9 @@
 #include "policy/pcstream_map.h"
 #include "policy/policies.h"
 
-#define INTERVAL_UNKNOWN_CAPACITY_BYTES                                                            \
-    (64ull << 20) /* without a drive there is no capacity to take 1 % of */
+#define INTERVAL_UNKNOWN_CAPACITY_BYTES (64ull << 20) /* without a drive there is no capacity to take 1 % of */
 
-#define FIELD(name) offsetof(struct trib_pcstream_settings, name)
+#define FIELD(name)                     offsetof(struct trib_pcstream_settings, name)
 
 /* clang-format off */
 static const struct trib_option_spec options[] = {
@@ -83,14 +82,12 @@ static int pcstream_open(void **self, const struct trib_policy_env *env, struct 
     struct pcstream *policy = calloc(1, sizeof *policy);
     if (!policy || trib_pcstream_map_open(&policy->map, &settings, env)) {
         free(policy);
-        return trib_fail(error, -ENOMEM,
-                         "pcstream: no memory to cluster %u signatures into %u streams",
+        return trib_fail(error, -ENOMEM, "pcstream: no memory to cluster %u signatures into %u streams",
                          trib_state_attribute_capacity(env->state), env->streams);
     }
-    policy->interval_bytes =
-        env->capacity_bytes
-            ? (uint64_t)((double)env->capacity_bytes * settings.interval_percent / 100)
-            : INTERVAL_UNKNOWN_CAPACITY_BYTES;
+    policy->interval_bytes = env->capacity_bytes
+                                 ? (uint64_t)((double)env->capacity_bytes * settings.interval_percent / 100)
+                                 : INTERVAL_UNKNOWN_CAPACITY_BYTES;
     policy->look_at_bytes = trib_state_clock(env->state) + policy->interval_bytes;
     *self = policy;
     return 0;

@@ -19,13 +19,11 @@
 #define LOAD(field)         atomic_load_explicit(&(field), memory_order_relaxed)
 #define STORE(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
-int trib_pcstream_map_open(struct trib_pcstream_map *map,
-                           const struct trib_pcstream_settings *settings,
+int trib_pcstream_map_open(struct trib_pcstream_map *map, const struct trib_pcstream_settings *settings,
                            const struct trib_policy_env *env) {
     uint32_t rows = trib_state_attribute_capacity(env->state);
     *map = (struct trib_pcstream_map){.settings = *settings, .state = env->state};
-    map->streams =
-        env->streams < TRIB_PCSTREAM_STREAMS_MAX ? env->streams : TRIB_PCSTREAM_STREAMS_MAX;
+    map->streams = env->streams < TRIB_PCSTREAM_STREAMS_MAX ? env->streams : TRIB_PCSTREAM_STREAMS_MAX;
     map->entries = malloc(rows * sizeof *map->entries);
     map->values = malloc(rows * sizeof *map->values);
     map->labels = malloc(rows * sizeof *map->labels);
@@ -50,14 +48,11 @@ static bool has_samples(const struct trib_pcstream_map *map, const struct trib_a
     return LOAD(row->samples) >= map->settings.admit_samples;
 }
 
-static double lifetime_of(const struct trib_pcstream_map *map, const struct trib_attribute *row,
-                          uint64_t clock_bytes) {
-    return map->settings.censored ? trib_estimate_effective(row, clock_bytes)
-                                  : LOAD(row->lifetime_mean);
+static double lifetime_of(const struct trib_pcstream_map *map, const struct trib_attribute *row, uint64_t clock_bytes) {
+    return map->settings.censored ? trib_estimate_effective(row, clock_bytes) : LOAD(row->lifetime_mean);
 }
 
-static void add_entry(struct trib_pcstream_map *map, struct trib_attribute *row,
-                      double lifetime_bytes) {
+static void add_entry(struct trib_pcstream_map *map, struct trib_attribute *row, double lifetime_bytes) {
     map->entries[map->count++] = (struct trib_pcstream_entry){row, lifetime_bytes};
 }
 
@@ -112,8 +107,7 @@ static int by_lifetime(const void *a, const void *b) {
 
 /* Labels 0.. ascending by lifetime; returns how many. */
 static uint32_t cluster(struct trib_pcstream_map *map) {
-    static uint32_t (*const methods[])(const struct trib_cluster_input *, void *, uint32_t *,
-                                       double *) = {
+    static uint32_t (*const methods[])(const struct trib_cluster_input *, void *, uint32_t *, double *) = {
         [TRIB_PCSTREAM_EXACT] = trib_cluster_exact,
         [TRIB_PCSTREAM_LLOYD] = trib_cluster_lloyd,
         [TRIB_PCSTREAM_AGGLOMERATIVE] = trib_cluster_agglomerate,
@@ -126,8 +120,7 @@ static uint32_t cluster(struct trib_pcstream_map *map) {
     }
     for (uint32_t i = 0; i < map->count; i++) {
         double lifetime = map->entries[i].lifetime_bytes / WRITE_UNIT_BYTES;
-        map->values[i] =
-            map->settings.distance == TRIB_PCSTREAM_LOG ? log2(1 + lifetime) : lifetime;
+        map->values[i] = map->settings.distance == TRIB_PCSTREAM_LOG ? log2(1 + lifetime) : lifetime;
     }
     struct trib_cluster_input input = {map->values, NULL, map->count, map->streams};
     return methods[map->settings.clustering](&input, map->workspace, map->labels, map->centroids);
@@ -150,8 +143,7 @@ static void match_overlap(const struct trib_pcstream_map *map, uint32_t used, ui
             uint32_t label = cell / map->streams, stream = 1 + cell % map->streams;
             if (stream_of[label] || taken[stream])
                 continue;
-            if (best_label == UINT32_MAX ||
-                overlap[label][stream] > overlap[best_label][best_stream]) {
+            if (best_label == UINT32_MAX || overlap[label][stream] > overlap[best_label][best_stream]) {
                 best_label = label;
                 best_stream = stream;
             }

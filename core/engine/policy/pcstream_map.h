@@ -47,8 +47,7 @@ struct trib_pcstream_map {
     void *workspace;
 };
 
-int trib_pcstream_map_open(struct trib_pcstream_map *map,
-                           const struct trib_pcstream_settings *settings,
+int trib_pcstream_map_open(struct trib_pcstream_map *map, const struct trib_pcstream_settings *settings,
                            const struct trib_policy_env *env); /* 0 or -ENOMEM */
 void trib_pcstream_map_close(struct trib_pcstream_map *map);
 

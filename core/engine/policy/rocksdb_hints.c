@@ -43,8 +43,7 @@ static int hints_open(void **self, const struct trib_policy_env *env, struct tri
         return trib_fail(error, -ENOMEM, "rocksdb-hints: out of memory");
     hints->enabled = env->streams >= STREAMS_NEEDED;
     if (!hints->enabled)
-        trib_log(TRIB_LOG_WARNING,
-                 "rocksdb-hints: the drive has %u streams; as in Linux, fewer than %d means none",
+        trib_log(TRIB_LOG_WARNING, "rocksdb-hints: the drive has %u streams; as in Linux, fewer than %d means none",
                  env->streams, STREAMS_NEEDED);
     *self = hints;
     return 0;

@@ -70,7 +70,7 @@ static const struct trib_option_spec options[] = {
 struct plan {
     double octaves;
     int predictor; /* enum trib_predictor or ANY_PREDICTOR */
-    bool files;  /* only what dies with its file is told apart */
+    bool files;    /* only what dies with its file is told apart */
     bool together;
 };
 /* clang-format off */
@@ -118,8 +118,8 @@ static int open_parts(struct tributary *t, const struct trib_policy_env *env) {
     return code;
 }
 
-static int tributary_open(void **self, const struct trib_policy_env *env,
-                          struct trib_options *given, struct trib_error *error) {
+static int tributary_open(void **self, const struct trib_policy_env *env, struct trib_options *given,
+                          struct trib_error *error) {
     struct settings settings;
     int code = trib_options_take(given, options, &settings, error);
     if (code)
@@ -144,8 +144,7 @@ static int tributary_open(void **self, const struct trib_policy_env *env,
         t->plan = trib_miniature_plays(&t->miniature) ? PLAN_FILES : PLAN_FINE;
     if (code) {
         tributary_close(t);
-        return trib_fail(error, code, "tributary: no memory for %llu blocks",
-                         (unsigned long long)env->blocks);
+        return trib_fail(error, code, "tributary: no memory for %llu blocks", (unsigned long long)env->blocks);
     }
     *self = t;
     return 0;
@@ -155,8 +154,7 @@ static int tributary_open(void **self, const struct trib_policy_env *env,
 
 /* A context near a bound stays on its side: crossing back and forth would mix what the bound
  * divides. */
-static uint8_t class_of(const struct tributary *t, const struct plan *plan, double lifetime,
-                        uint8_t present) {
+static uint8_t class_of(const struct tributary *t, const struct plan *plan, double lifetime, uint8_t present) {
     if (plan->together || lifetime <= 0)
         return 0;
     double place = log2(LONGEST * (double)t->blocks / lifetime) / plan->octaves + 1;

@@ -19,8 +19,7 @@ static uint64_t region_count(uint64_t blocks) {
     return (blocks + TRIB_REGION_BLOCKS - 1) / TRIB_REGION_BLOCKS;
 }
 
-int trib_contexts_open(struct trib_contexts **out, const struct trib_contexts_settings *settings,
-                       uint64_t blocks) {
+int trib_contexts_open(struct trib_contexts **out, const struct trib_contexts_settings *settings, uint64_t blocks) {
     struct trib_contexts *c = calloc(1, sizeof *c);
     if (!c)
         return -ENOMEM;
@@ -95,15 +94,13 @@ static unsigned grain(double mean) {
     return mean < 1 ? 0 : 1 + (unsigned)(2 * log2(mean));
 }
 
-static uint32_t leaf_of(struct trib_contexts *c, const struct trib_context *who,
-                        const struct trib_block_past *block) {
+static uint32_t leaf_of(struct trib_contexts *c, const struct trib_context *who, const struct trib_block_past *block) {
     uint32_t refine = c->settings.refine;
     uint64_t key = trib_hash_mix(1, who->signature);
     uint32_t node = child(c, key, 0, false);
     if (refine & TRIB_REFINE_SALTS) {
         key = trib_hash_mix(key, (uint64_t)who->file_kind | (uint64_t)who->write_hint << 8 |
-                                     (uint64_t)who->io_activity << 16 |
-                                     (uint64_t)(uint8_t)who->level << 24 |
+                                     (uint64_t)who->io_activity << 16 | (uint64_t)(uint8_t)who->level << 24 |
                                      (uint64_t)who->column_family << 32);
         node = child(c, key, node, false);
     }
@@ -112,8 +109,7 @@ static uint32_t leaf_of(struct trib_contexts *c, const struct trib_context *who,
         node = child(c, key, node, false);
     }
     if (refine & TRIB_REFINE_HISTORY) {
-        key = trib_hash_mix(key, 0x20000u | grain(trib_past_mean(block)) |
-                                     trust(trib_past_overwrites(block)) << 8);
+        key = trib_hash_mix(key, 0x20000u | grain(trib_past_mean(block)) | trust(trib_past_overwrites(block)) << 8);
         node = child(c, key, node, true);
     }
     return node;
@@ -134,21 +130,20 @@ static void die(struct trib_contexts *c, struct trib_block_past *block, uint64_t
 }
 
 static bool is_allowed(const struct trib_contexts *c, int predictor) {
-    static const uint32_t pasts[TRIB_PREDICTORS] = {[TRIB_BY_BLOCK] = TRIB_REFINE_BLOCKS,
-                                                  [TRIB_BY_REGION] = TRIB_REFINE_REGIONS};
+    static const uint32_t pasts[TRIB_PREDICTORS] = {
+        [TRIB_BY_BLOCK] = TRIB_REFINE_BLOCKS, [TRIB_BY_REGION] = TRIB_REFINE_REGIONS};
     return !pasts[predictor] || c->settings.refine & pasts[predictor];
 }
 
 /* What each predictor would say of the data of a context in this block. */
 static struct trib_prospect foresee(const struct trib_contexts *c, uint32_t node, uint64_t lba) {
     struct trib_region_past *region = &c->regions[lba / TRIB_REGION_BLOCKS];
-    return (struct trib_prospect){
-        .leaf = node,
-        .region = region,
-        .lifetime = {[TRIB_BY_PATH] = c->node[trib_contexts_path(c, node)].lifetime,
-                     [TRIB_BY_CONTEXT] = c->node[node].lifetime,
-                     [TRIB_BY_BLOCK] = trib_past_mean(&c->blocks[lba]),
-                     [TRIB_BY_REGION] = (double)region->mean}};
+    return (struct trib_prospect){.leaf = node,
+                                  .region = region,
+                                  .lifetime = {[TRIB_BY_PATH] = c->node[trib_contexts_path(c, node)].lifetime,
+                                               [TRIB_BY_CONTEXT] = c->node[node].lifetime,
+                                               [TRIB_BY_BLOCK] = trib_past_mean(&c->blocks[lba]),
+                                               [TRIB_BY_REGION] = (double)region->mean}};
 }
 
 /* Predictors are compared only where each had something to say. A constant bias does no harm: classes
@@ -181,8 +176,7 @@ static void overwrite(struct trib_contexts *c, uint64_t lba, uint64_t clock) {
     trib_past_note_region(said.region, lba, age, clock);
 }
 
-struct trib_prospect trib_contexts_write(struct trib_contexts *c,
-                                         const struct trib_placement *write) {
+struct trib_prospect trib_contexts_write(struct trib_contexts *c, const struct trib_placement *write) {
     struct trib_block_past *block = &c->blocks[write->lba];
     uint64_t clock = write->block_clock;
     if (block->context)
@@ -250,8 +244,8 @@ static uint8_t best_predictor(const struct trib_contexts *c, uint32_t node) {
     if (n->overwrites < c->settings.admit)
         return n->parent ? best_predictor(c, n->parent) : TRIB_BY_CONTEXT;
     uint8_t best = TRIB_BY_CONTEXT;
-    double least = fmin(OF_THE_PATH * variance_left(n, TRIB_BY_PATH),
-                        OF_THE_CONTEXT * variance_left(n, TRIB_BY_CONTEXT));
+    double least =
+        fmin(OF_THE_PATH * variance_left(n, TRIB_BY_PATH), OF_THE_CONTEXT * variance_left(n, TRIB_BY_CONTEXT));
     for (int p = TRIB_BY_BLOCK; p < TRIB_PREDICTORS; p++)
         if (is_allowed(c, p) && variance_left(n, p) < least) {
             least = variance_left(n, p);
@@ -306,6 +300,5 @@ void trib_contexts_look(struct trib_contexts *c, uint64_t clock) {
 }
 
 uint64_t trib_contexts_memory(const struct trib_contexts *c) {
-    return sizeof *c + c->block_count * sizeof *c->blocks +
-           region_count(c->block_count) * sizeof *c->regions;
+    return sizeof *c + c->block_count * sizeof *c->blocks + region_count(c->block_count) * sizeof *c->regions;
 }

@@ -17,8 +17,8 @@
 
 #include <stdbool.h>
 
-#include <tributary/policy.h>
 #include "policy/tributary_past.h"
+#include <tributary/policy.h>
 
 TRIB_C_BEGIN
 
@@ -54,7 +54,7 @@ struct trib_context_node {
     double written;              /* blocks, decayed */
     uint64_t live;               /* blocks written through this very context */
     double birth_sum;            /* of these */
-    double lifetime; /* expected, as of the last trib_contexts_look; 0 = nothing is known */
+    double lifetime;             /* expected, as of the last trib_contexts_look; 0 = nothing is known */
     /* Octaves by which overwritten data outlived each prophecy, decayed. */
     double overwrites, error_sum[TRIB_PREDICTORS], error_squares[TRIB_PREDICTORS];
 };
@@ -79,13 +79,11 @@ struct trib_contexts {
 };
 
 /* 0 or -ENOMEM. */
-int trib_contexts_open(struct trib_contexts **out, const struct trib_contexts_settings *settings,
-                       uint64_t blocks);
+int trib_contexts_open(struct trib_contexts **out, const struct trib_contexts_settings *settings, uint64_t blocks);
 void trib_contexts_close(struct trib_contexts *contexts);
 
 /* The block is written; what it held dies. write->lba is below `blocks`. */
-struct trib_prospect trib_contexts_write(struct trib_contexts *contexts,
-                                         const struct trib_placement *write);
+struct trib_prospect trib_contexts_write(struct trib_contexts *contexts, const struct trib_placement *write);
 /* What the block holds dies, if it is alive. */
 void trib_contexts_kill(struct trib_contexts *contexts, uint64_t lba, uint64_t clock);
 

@@ -5,19 +5,16 @@
 
 #include "flash/flash.h"
 
-#define SUPERBLOCK_PAGES_MIN                                                                       \
-    64u                  /* of a miniature; with 16 greedy collection looks better than it is */
-#define BLOCKS_MIN 2048u /* likewise */
-#define SCALE_MAX  1024u
-#define BETTER     0.005 /* of the WAF: what a change of plan must promise */
-#define EVIDENCE   0.01  /* copies per write: below, there is nothing to gain */
-#define LOAD_OF_STREAMS                                                                            \
-    0.008 /* of the WAF: what a plan with all streams must promise over one with none */
+#define SUPERBLOCK_PAGES_MIN 64u   /* of a miniature; with 16 greedy collection looks better than it is */
+#define BLOCKS_MIN           2048u /* likewise */
+#define SCALE_MAX            1024u
+#define BETTER               0.005 /* of the WAF: what a change of plan must promise */
+#define EVIDENCE             0.01  /* copies per write: below, there is nothing to gain */
+#define LOAD_OF_STREAMS      0.008 /* of the WAF: what a plan with all streams must promise over one with none */
 
 static uint64_t scale_of(const struct trib_policy_env *env) {
     uint64_t unit = env->reclaim_unit_bytes / TRIB_BLOCK_BYTES, scale = 1;
-    while (scale < SCALE_MAX && unit / (2 * scale) >= SUPERBLOCK_PAGES_MIN &&
-           env->blocks / (2 * scale) >= BLOCKS_MIN)
+    while (scale < SCALE_MAX && unit / (2 * scale) >= SUPERBLOCK_PAGES_MIN && env->blocks / (2 * scale) >= BLOCKS_MIN)
         scale *= 2;
     return scale;
 }
@@ -73,8 +70,7 @@ void trib_miniature_close(struct trib_miniature *r) {
     }
 }
 
-void trib_miniature_write(struct trib_miniature *r, uint64_t lba,
-                          const uint8_t stream[TRIB_PLANS]) {
+void trib_miniature_write(struct trib_miniature *r, uint64_t lba, const uint8_t stream[TRIB_PLANS]) {
     if (!trib_miniature_samples(r, lba))
         return;
     for (uint32_t plan = 0; plan < TRIB_PLANS; plan++)
@@ -102,8 +98,7 @@ static void count(struct trib_miniature *r) {
     struct trib_flash_stats stats = {0};
     for (uint32_t plan = 0; plan < TRIB_PLANS; plan++) {
         trib_flash_statistics(r->stage[plan], &stats);
-        r->copied[plan] =
-            r->copied[plan] * r->decay + (double)(stats.gc_pages - r->copied_before[plan]);
+        r->copied[plan] = r->copied[plan] * r->decay + (double)(stats.gc_pages - r->copied_before[plan]);
         r->copied_before[plan] = stats.gc_pages;
     }
     r->written = r->written * r->decay + (double)(stats.host_pages - r->written_before);

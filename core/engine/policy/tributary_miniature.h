@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <tributary/policy.h>
 #include "policy/tributary_contexts.h"
+#include <tributary/policy.h>
 
 TRIB_C_BEGIN
 
@@ -30,20 +30,17 @@ struct trib_miniature {
 
 /* 0 or -ENOMEM. Without a capacity, a spare area and superblocks of a known size there is no
  * stage, which is no error. */
-int trib_miniature_open(struct trib_miniature *miniature, const struct trib_policy_env *env,
-                        double decay);
+int trib_miniature_open(struct trib_miniature *miniature, const struct trib_policy_env *env, double decay);
 static inline bool trib_miniature_plays(const struct trib_miniature *miniature) {
     return miniature->stage[0] != NULL;
 }
 void trib_miniature_close(struct trib_miniature *miniature);
 
 static inline bool trib_miniature_samples(const struct trib_miniature *miniature, uint64_t lba) {
-    return miniature->stage[0] && lba % miniature->scale == 0 &&
-           lba / miniature->scale < miniature->blocks;
+    return miniature->stage[0] && lba % miniature->scale == 0 && lba / miniature->scale < miniature->blocks;
 }
 /* One written block; stream[p] is where plan p puts it. */
-void trib_miniature_write(struct trib_miniature *miniature, uint64_t lba,
-                          const uint8_t stream[TRIB_PLANS]);
+void trib_miniature_write(struct trib_miniature *miniature, uint64_t lba, const uint8_t stream[TRIB_PLANS]);
 void trib_miniature_discard(struct trib_miniature *miniature, uint64_t lba, uint64_t blocks);
 
 /* The plan to use from now on; `present` stays unless another is better by more than noise. */

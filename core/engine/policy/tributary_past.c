@@ -13,8 +13,8 @@
 static unsigned pack(double mean) {
     int octave;
     double fraction = frexp(fmax(1, mean), &octave); /* [0.5, 1) */
-    unsigned code = (unsigned)((octave - 1) << MANTISSA_BITS) +
-                    (unsigned)lrint((2 * fraction - 1) * (1 << MANTISSA_BITS));
+    unsigned code =
+        (unsigned)((octave - 1) << MANTISSA_BITS) + (unsigned)lrint((2 * fraction - 1) * (1 << MANTISSA_BITS));
     return code < MEAN_MASK ? code : MEAN_MASK;
 }
 
@@ -44,8 +44,7 @@ static void count_arrival(struct trib_region_past *region, uint64_t clock) {
 }
 
 /* The first ages stand in for a rate that a few arrivals cannot tell. */
-void trib_past_note_region(struct trib_region_past *region, uint64_t lba, uint64_t age,
-                           uint64_t clock) {
+void trib_past_note_region(struct trib_region_past *region, uint64_t lba, uint64_t age, uint64_t clock) {
     uint8_t at = lba % TRIB_REGION_BLOCKS;
     bool is_again = region->run_blocks && at == region->run_end; /* a tail that grows */
     bool is_next = region->run_blocks && region->run_blocks < TRIB_REGION_BLOCKS &&

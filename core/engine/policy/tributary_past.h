@@ -52,8 +52,7 @@ double trib_past_mean(const struct trib_block_past *block);
 /* What the block holds is overwritten at this age. `weight`, (0, 1], of the newest age in a block's
  * mean, once there are so many that a plain mean would weigh it less. */
 void trib_past_note(struct trib_block_past *block, uint64_t age, double weight);
-void trib_past_note_region(struct trib_region_past *region, uint64_t lba, uint64_t age,
-                           uint64_t clock);
+void trib_past_note_region(struct trib_region_past *region, uint64_t lba, uint64_t age, uint64_t clock);
 
 TRIB_C_END
 #endif

@@ -17,7 +17,8 @@ struct trib_access {
     bool everyone;
 };
 
-/* "mysql+@postgres+1001": users, @groups, numbers; "*" is everyone; "" nobody else. 0; -EINVAL (unknown name), -ENOSPC. */
+/* "mysql+@postgres+1001": users, @groups, numbers; "*" is everyone; "" nobody else. 0; -EINVAL (unknown name), -ENOSPC.
+ */
 int trib_access_parse(struct trib_access *out, const char *text, struct trib_error *error);
 
 bool trib_access_allows(const struct trib_access *access, uid_t user, gid_t group);

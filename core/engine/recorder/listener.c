@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that answers the socket and sees processes end. It gives rings out of a small stock, so that a process that
- * joins does not wait for memory to be made. Nobody can hold it up: every socket is non-blocking, a connection that says
- * nothing is closed after a second, and there are only so many of them. */
+/* The thread that answers the socket and sees processes end. It gives rings out of a small stock, so that a process
+ * that joins does not wait for memory to be made. Nobody can hold it up: every socket is non-blocking, a connection
+ * that says nothing is closed after a second, and there are only so many of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -29,10 +29,10 @@
 /* Of one user who is neither root nor the daemon's owner. */
 #define RINGS_OF_USER_MAX 512u
 
-#define TAG_LISTENER   1ull
-#define TAG_WAKE       2ull
-#define TAG_CONNECTION (1ull << 60) /* | index */
-#define TAG_PROCESS    (2ull << 60) /* | generation << 16 | index */
+#define TAG_LISTENER      1ull
+#define TAG_WAKE          2ull
+#define TAG_CONNECTION    (1ull << 60) /* | index */
+#define TAG_PROCESS       (2ull << 60) /* | generation << 16 | index */
 
 struct stock {
     void *memory;
@@ -162,8 +162,8 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
 
     source->memory = ring->memory;
     trib_ring_bind(&source->ring, (char *)ring->memory + TRIB_PAGE_BYTES, recorder->ring_events);
-    source->texts = (struct trib_text_ring){(uint8_t *)ring->memory + trib_ring_text_at(recorder->ring_events),
-                                            ring->memory};
+    source->texts =
+        (struct trib_text_ring){(uint8_t *)ring->memory + trib_ring_text_at(recorder->ring_events), ring->memory};
     source->image = request->image;
     source->number = listener->next_number++ & ((1u << (32 - TRIB_THREAD_BITS)) - 1);
     source->program = number_of_program(recorder, request->program, request->program_bytes);
@@ -203,8 +203,8 @@ static void count_join(struct trib_recorder *recorder, const struct trib_request
 }
 
 /* 0: `fd` is the ring's, to be sent and closed. */
-static int give_ring(struct trib_listener *listener, struct connection *connection,
-                     const struct trib_request *request, int process, int *fd) {
+static int give_ring(struct trib_listener *listener, struct connection *connection, const struct trib_request *request,
+                     int process, int *fd) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_source *source = find_source(recorder, connection->peer.uid);
     struct stock ring;
@@ -473,8 +473,8 @@ static int address_of(struct sockaddr_un *out, const char *path, struct trib_err
 static bool is_stale(const struct sockaddr_un *address) {
     struct stat status;
     int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool refused = probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 &&
-                   errno == ECONNREFUSED;
+    bool refused =
+        probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
 
     if (probe >= 0)
         close(probe);

@@ -92,8 +92,8 @@ static bool find_next(struct trib_recorder *recorder, struct trib_source *source
 static bool is_plausible(const struct trib_event *event) {
     bool is_write = event->kind == TRIB_EVENT_WRITE;
 
-    return event->kind >= TRIB_EVENT_WRITE && event->kind <= TRIB_EVENT_READ &&
-           event->offset_bytes <= INT64_MAX && !(is_write && event->length_bytes > WRITE_BYTES_MAX);
+    return event->kind >= TRIB_EVENT_WRITE && event->kind <= TRIB_EVENT_READ && event->offset_bytes <= INT64_MAX &&
+           !(is_write && event->length_bytes > WRITE_BYTES_MAX);
 }
 
 static bool take_event(struct trib_recorder *recorder, struct trib_source *source, uint64_t time_ns,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's side of the hand-over: listens on a socket, gives each process a ring, takes events out of all rings in the
- * order of time, reads names and call paths, takes the rings of ended processes back, and says which stream a context has.
- * A process may damage its own ring as it likes: the daemon then loses what that process had to say, no more.
+/* The daemon's side of the hand-over: listens on a socket, gives each process a ring, takes events out of all rings in
+ * the order of time, reads names and call paths, takes the rings of ended processes back, and says which stream a
+ * context has. A process may damage its own ring as it likes: the daemon then loses what that process had to say, no
+ * more.
  *
  * Thread safety: take, publish, stop and close belong to one owner (the maintenance thread); the rest to any thread. A
  * thread of the recorder's own answers the socket. */
@@ -30,8 +31,8 @@ struct trib_recorder_config {
     void *status_arg;
 };
 
-/* Listens. A socket of a daemon that is gone is replaced. 0; -EADDRINUSE (a daemon answers there), -ENAMETOOLONG, -ENOMEM,
- * -errno of the file system. */
+/* Listens. A socket of a daemon that is gone is replaced. 0; -EADDRINUSE (a daemon answers there), -ENAMETOOLONG,
+ * -ENOMEM, -errno of the file system. */
 int trib_recorder_open(struct trib_recorder **out, const struct trib_recorder_config *config, struct trib_error *error);
 
 /* From here on processes know that the daemon is gone, and the path is free; what waits can still be taken. */
@@ -47,8 +48,8 @@ unsigned trib_recorder_take(struct trib_recorder *recorder, struct trib_event *b
 uint64_t trib_recorder_complete_ns(const struct trib_recorder *recorder);
 
 struct trib_recorder_counts {
-    uint64_t events_dropped, bytes_dropped; /* rings full, processes killed in the middle of an event, nonsense, and what
-                                               processes missed while there was no daemon */
+    uint64_t events_dropped, bytes_dropped; /* rings full, processes killed in the middle of an event, nonsense, and
+                                               what processes missed while there was no daemon */
     uint64_t processes, processes_live;     /* live: also ended ones whose rings are not yet empty */
     uint64_t refused;                       /* joins: not on the list, no room, another version */
     uint64_t rejoined;                      /* joins of processes that had had another daemon before */

@@ -23,8 +23,8 @@ struct trib_source {
     struct trib_ring ring;
     struct trib_text_ring texts;
     void *memory;
-    int process;         /* a pidfd, or -1: then `pid` is looked at now and then */
-    pid_t pid;           /* in the daemon's namespace; 0 = not visible */
+    int process; /* a pidfd, or -1: then `pid` is looked at now and then */
+    pid_t pid;   /* in the daemon's namespace; 0 = not visible */
     uid_t user;
     uint64_t image;
     uint32_t generation; /* of the slot: what the listener's poll still says of an earlier one is stale */
@@ -56,7 +56,7 @@ struct trib_recorder {
     struct trib_listener *listener;
 
     struct trib_source sources[TRIB_PROCESSES_MAX];
-    _Atomic(uint32_t) sources_used; /* sources from here on were never taken */
+    _Atomic(uint32_t) sources_used;        /* sources from here on were never taken */
     char programs[TRIB_PROGRAMS_MAX][256]; /* by number; written before the first source that has it */
     uint64_t program_keys[TRIB_PROGRAMS_MAX];
     _Atomic(uint32_t) program_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State files: created whole or not at all, verified by reading before anything is mapped, used by one process at a time: it
- * holds an exclusive lock while it has the file open. */
+/* State files: created whole or not at all, verified by reading before anything is mapped, used by one process at a
+ * time: it holds an exclusive lock while it has the file open. */
 #include "state/region.h"
 
 #include <errno.h>
@@ -70,8 +70,7 @@ static int create(const struct trib_state_config *config, struct trib_error *err
     char temporary[4096];
     int fd = open_nameless(config->path, temporary, sizeof temporary);
     if (fd < 0)
-        return trib_fail(error, fd, "state file %s: cannot create: %s", config->path,
-                         strerror(-fd));
+        return trib_fail(error, fd, "state file %s: cannot create: %s", config->path, strerror(-fd));
 
     int rc = fill_new(fd, config);
     if (rc == 0)
@@ -96,7 +95,8 @@ static int read_geometry(int fd, struct trib_state_geometry *geometry, struct tr
         return trib_fail(error, -EINVAL, "not a regular file");
     /* Whoever may write it may cut it off under our feet. */
     if (status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)))
-        return trib_fail(error, -EPERM, "others may write it; it must belong to this user: chown it, and chmod it to 600");
+        return trib_fail(error, -EPERM,
+                         "others may write it; it must belong to this user: chown it, and chmod it to 600");
     memset(geometry, 0, sizeof *geometry);
     ssize_t got = pread(fd, geometry, sizeof *geometry, 0);
     if (got < 0)
@@ -134,7 +134,8 @@ static int adopt(struct trib_state *state, int fd, struct trib_error *error) {
 
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
         return trib_fail(error, errno == EWOULDBLOCK ? -EBUSY : -errno, "%s",
-                         errno == EWOULDBLOCK ? "another process uses it; end that one, or name another file" : strerror(errno));
+                         errno == EWOULDBLOCK ? "another process uses it; end that one, or name another file"
+                                              : strerror(errno));
     int rc = read_geometry(fd, &geometry, error);
     if (rc == 0)
         rc = trib_state_verify(fd, &geometry, error);
@@ -144,8 +145,7 @@ static int adopt(struct trib_state *state, int fd, struct trib_error *error) {
     return rc ? trib_fail(error, rc, "cannot map: %s", strerror(-rc)) : 0;
 }
 
-int trib_state_file_open(struct trib_state *state, const struct trib_state_config *config,
-                         struct trib_error *error) {
+int trib_state_file_open(struct trib_state *state, const struct trib_state_config *config, struct trib_error *error) {
     const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* a FIFO must not hang us */
     struct trib_error reason = {""};
     int fd = open(config->path, flags);

@@ -23,7 +23,7 @@ struct trib_state_geometry {
     uint32_t version;
     uint32_t header_bytes;
     uint32_t byte_order;
-    uint32_t retired;    /* 40: the size of a lock that files of older writers hold */
+    uint32_t retired; /* 40: the size of a lock that files of older writers hold */
     uint32_t row_bytes, slot_bytes;
     uint32_t attributes, buckets; /* buckets: power of two */
     uint32_t runs, reserved;
@@ -62,22 +62,17 @@ struct trib_state {
 _Static_assert(sizeof(struct trib_attribute) == 128, "rows are stored in files");
 _Static_assert(sizeof(struct trib_state_geometry) <= 128, "the next line starts at 128");
 _Static_assert(sizeof(struct trib_state_header) <= TRIB_STATE_HEADER_BYTES, "one page");
-_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2,
-               "a kill must leave either the old or the new word in the file");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a kill must leave either the old or the new word in the file");
 
 /* layout.c. geometry: fills every field for these capacities. bind: points `state` into a mapped
  * region. */
-void trib_state_geometry_fill(struct trib_state_geometry *geometry, uint32_t attributes,
-                              uint32_t runs);
-void trib_state_bind(struct trib_state *state, void *region,
-                     const struct trib_state_geometry *geometry);
+void trib_state_geometry_fill(struct trib_state_geometry *geometry, uint32_t attributes, uint32_t runs);
+void trib_state_bind(struct trib_state *state, void *region, const struct trib_state_geometry *geometry);
 /* 0; -EPROTO, -EBADMSG with offset and reason. `bytes` is the size of the file. */
-int trib_state_geometry_check(const struct trib_state_geometry *geometry, uint64_t bytes,
-                              struct trib_error *error);
+int trib_state_geometry_check(const struct trib_state_geometry *geometry, uint64_t bytes, struct trib_error *error);
 
 /* file.c: maps an existing or new file; on success state->fd holds its lock. */
-int trib_state_file_open(struct trib_state *state, const struct trib_state_config *config,
-                         struct trib_error *error);
+int trib_state_file_open(struct trib_state *state, const struct trib_state_config *config, struct trib_error *error);
 
 /* verify.c: header counters and rows, read, not mapped. 0, -EBADMSG, -errno. */
 int trib_state_verify(int fd, const struct trib_state_geometry *geometry, struct trib_error *error);

@@ -16,17 +16,15 @@
 /* The last user may have been killed inside a change: the arena's own mark tells its user to rebuild, too. */
 void trib_state_prepare(struct trib_state *state) {
     trib_state_table_rebuild(state);
-    atomic_store_explicit(&state->header->arena_words[TRIB_ARENA_CHANGING], 1,
-                          memory_order_release);
+    atomic_store_explicit(&state->header->arena_words[TRIB_ARENA_CHANGING], 1, memory_order_release);
 }
 
 static int check_config(const struct trib_state_config *config, struct trib_error *error) {
     if (config->attributes < 1 || config->attributes > TRIB_STATE_ATTRIBUTES_MAX)
-        return trib_fail(error, -EINVAL, "state: %u attributes, 1 to %u are possible",
-                         config->attributes, TRIB_STATE_ATTRIBUTES_MAX);
+        return trib_fail(error, -EINVAL, "state: %u attributes, 1 to %u are possible", config->attributes,
+                         TRIB_STATE_ATTRIBUTES_MAX);
     if (config->runs < 1 || config->runs > TRIB_STATE_RUNS_MAX)
-        return trib_fail(error, -EINVAL, "state: %u runs, 1 to %u are possible", config->runs,
-                         TRIB_STATE_RUNS_MAX);
+        return trib_fail(error, -EINVAL, "state: %u runs, 1 to %u are possible", config->runs, TRIB_STATE_RUNS_MAX);
     return 0;
 }
 
@@ -42,13 +40,12 @@ static void advise_huge_pages(struct trib_state *state) {
 
 /* Reserves addresses only: what is never touched costs nothing, so the default capacities can be
  * generous. */
-static int open_anonymous(struct trib_state *state, const struct trib_state_config *config,
-                          struct trib_error *error) {
+static int open_anonymous(struct trib_state *state, const struct trib_state_config *config, struct trib_error *error) {
     struct trib_state_geometry geometry;
 
     trib_state_geometry_fill(&geometry, config->attributes, config->runs);
-    void *region = mmap(NULL, geometry.total_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *region =
+        mmap(NULL, geometry.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED)
         return trib_fail(error, -ENOMEM, "state: no room for %llu bytes of address space",
                          (unsigned long long)geometry.total_bytes);
@@ -59,8 +56,7 @@ static int open_anonymous(struct trib_state *state, const struct trib_state_conf
     return 0;
 }
 
-int trib_state_open(struct trib_state **out, const struct trib_state_config *config,
-                    struct trib_error *error) {
+int trib_state_open(struct trib_state **out, const struct trib_state_config *config, struct trib_error *error) {
     int rc = check_config(config, error);
     if (rc)
         return rc;
@@ -69,8 +65,7 @@ int trib_state_open(struct trib_state **out, const struct trib_state_config *con
         return trib_fail(error, -ENOMEM, "state: out of memory");
     state->fd = -1;
     pthread_mutex_init(&state->lock, NULL);
-    rc = config->path ? trib_state_file_open(state, config, error)
-                      : open_anonymous(state, config, error);
+    rc = config->path ? trib_state_file_open(state, config, error) : open_anonymous(state, config, error);
     if (rc) {
         pthread_mutex_destroy(&state->lock);
         free(state);
@@ -131,6 +126,5 @@ void trib_state_run_arena(struct trib_state *state, struct trib_state_arena *out
     out->slots = state->slots;
     out->capacity = state->runs;
     out->words = state->header->arena_words;
-    out->needs_rebuild =
-        atomic_load_explicit(&out->words[TRIB_ARENA_CHANGING], memory_order_acquire) != 0;
+    out->needs_rebuild = atomic_load_explicit(&out->words[TRIB_ARENA_CHANGING], memory_order_acquire) != 0;
 }

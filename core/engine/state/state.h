@@ -38,8 +38,8 @@ struct trib_state_config {
     const char *path;    /* NULL: anonymous */
     uint32_t attributes; /* capacity of the table, 1..TRIB_STATE_ATTRIBUTES_MAX (an existing file
                             keeps its own) */
-    uint32_t runs; /* capacity of the arena of live runs, 1..TRIB_STATE_RUNS_MAX; 32 bytes each
-                      (likewise) */
+    uint32_t runs;       /* capacity of the arena of live runs, 1..TRIB_STATE_RUNS_MAX; 32 bytes each
+                            (likewise) */
 };
 
 /* trib_attribute_ref (tributary/attribute.h): row in the low 20 bits, generation (1..4095) above. */
@@ -72,10 +72,9 @@ struct trib_attribute {
 
 /* 0; -EINVAL (sizes, or the path is no regular file); -ENOMEM; -ENOSPC (the whole file is allocated
  * now, not when it fills); -EPROTO (foreign file or future version); -EBADMSG (corrupt or
- * truncated; error has the offset); -EBUSY (somebody has it open); -EPERM (others may write it); -ELOOP (a symbolic link); other
- * -errno from the file system. */
-int trib_state_open(struct trib_state **out, const struct trib_state_config *config,
-                    struct trib_error *error);
+ * truncated; error has the offset); -EBUSY (somebody has it open); -EPERM (others may write it); -ELOOP (a symbolic
+ * link); other -errno from the file system. */
+int trib_state_open(struct trib_state **out, const struct trib_state_config *config, struct trib_error *error);
 int trib_state_close(struct trib_state *state); /* 0 or the -errno of the final msync */
 
 void trib_state_lock(struct trib_state *state);
@@ -87,8 +86,7 @@ uint64_t trib_state_clock_advance(struct trib_state *state, uint64_t bytes);
 /* Row of a key. find: lock-free, 0 if absent. intern: adds it, evicting the row least recently
  * written to if the table is full (counted); needs the lock; key 0 gives 0. */
 trib_attribute_ref trib_state_find(const struct trib_state *state, uint64_t key);
-trib_attribute_ref trib_state_intern(struct trib_state *state, uint64_t key,
-                                     const struct trib_context *who);
+trib_attribute_ref trib_state_intern(struct trib_state *state, uint64_t key, const struct trib_context *who);
 
 /* The row, or NULL when the reference is 0 or its row was evicted meanwhile. */
 struct trib_attribute *trib_state_attribute(const struct trib_state *state, trib_attribute_ref ref);

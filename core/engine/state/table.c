@@ -18,24 +18,21 @@
 #define INDEX_BITS 20u
 #define INDEX_MASK (TRIB_STATE_ATTRIBUTES_MAX - 1)
 #define FIND_TRIES 8u
-#define CHAIN_MAX                                                                                  \
-    1024u /* far beyond any honest chain at half load; ends a walk over a damaged one */
+#define CHAIN_MAX  1024u /* far beyond any honest chain at half load; ends a walk over a damaged one */
 
 static trib_attribute_ref reference(uint32_t index, uint32_t generation) {
     return generation << INDEX_BITS | index;
 }
 
 static _Atomic(uint32_t) *bucket_of(const struct trib_state *state, uint64_t key) {
-    uint64_t hash =
-        key * 0x9E3779B97F4A7C15ull; /* keys of adapters are hashes, keys of tests are not */
+    uint64_t hash = key * 0x9E3779B97F4A7C15ull; /* keys of adapters are hashes, keys of tests are not */
     return &state->buckets[(uint32_t)(hash >> 32) & state->bucket_mask];
 }
 
 /* ---- look-up ---- */
 
 /* The reference of a row that holds `key`, or 0 if its key changed while we looked. */
-static trib_attribute_ref row_reference(const struct trib_attribute *row, uint32_t index,
-                                        uint64_t key) {
+static trib_attribute_ref row_reference(const struct trib_attribute *row, uint32_t index, uint64_t key) {
     uint32_t generation = atomic_load_explicit(&row->generation, memory_order_acquire);
     if (atomic_load_explicit(&row->key, memory_order_relaxed) != key)
         return 0;
@@ -73,8 +70,7 @@ trib_attribute_ref trib_state_find(const struct trib_state *state, uint64_t key)
     return 0;
 }
 
-struct trib_attribute *trib_state_attribute(const struct trib_state *state,
-                                            trib_attribute_ref ref) {
+struct trib_attribute *trib_state_attribute(const struct trib_state *state, trib_attribute_ref ref) {
     uint32_t index = ref & INDEX_MASK, generation = ref >> INDEX_BITS;
 
     if (generation == 0 || index >= state->attributes)
@@ -172,8 +168,8 @@ static void unlink_row(struct trib_state *state, uint32_t index, uint64_t key) {
 static void link_row(struct trib_state *state, uint32_t index, uint64_t key) {
     _Atomic(uint32_t) *bucket = bucket_of(state, key);
 
-    atomic_store_explicit(&state->rows[index].next,
-                          atomic_load_explicit(bucket, memory_order_relaxed), memory_order_release);
+    atomic_store_explicit(&state->rows[index].next, atomic_load_explicit(bucket, memory_order_relaxed),
+                          memory_order_release);
     atomic_store_explicit(bucket, index + 1, memory_order_release);
 }
 
@@ -193,8 +189,7 @@ static void evict(struct trib_state *state, uint32_t index) {
 
 /* Everything but key and place in the chains. The generation changes first: from here old
  * references fail. */
-static void reset_row(struct trib_state *state, struct trib_attribute *row,
-                      const struct trib_context *who) {
+static void reset_row(struct trib_state *state, struct trib_attribute *row, const struct trib_context *who) {
     uint32_t generation = atomic_load_explicit(&row->generation, memory_order_relaxed);
     uint64_t clock = trib_state_clock(state);
 
@@ -236,8 +231,7 @@ static uint32_t take_row(struct trib_state *state, const struct trib_context *wh
     return index;
 }
 
-trib_attribute_ref trib_state_intern(struct trib_state *state, uint64_t key,
-                                     const struct trib_context *who) {
+trib_attribute_ref trib_state_intern(struct trib_state *state, uint64_t key, const struct trib_context *who) {
     trib_attribute_ref ref = trib_state_find(state, key);
 
     if (TRIB_LIKELY(ref != 0) || key == 0)

@@ -33,8 +33,7 @@ union header_page {
     struct trib_state_header header;
 };
 
-#define END_OF(field)                                                                              \
-    (offsetof(struct trib_state_header, field) + sizeof(((struct trib_state_header *)0)->field))
+#define END_OF(field) (offsetof(struct trib_state_header, field) + sizeof(((struct trib_state_header *)0)->field))
 
 /* Bytes of the header that no field owns: a writer of this version leaves them zero. */
 static int check_padding(const union header_page *page, struct trib_error *error) {
@@ -98,15 +97,13 @@ static int check_rows(int fd, uint32_t rows_used, struct trib_error *error) {
             return trib_fail(error, rc, "offset %" PRIu64 ": %s", offset, strerror(-rc));
         for (uint32_t i = 0; i < count; i++) {
             if ((fault = row_fault(&rows[i])) != NULL)
-                return trib_fail(error, -EBADMSG, "offset %" PRIu64 ": %s",
-                                 offset + i * sizeof rows[0], fault);
+                return trib_fail(error, -EBADMSG, "offset %" PRIu64 ": %s", offset + i * sizeof rows[0], fault);
         }
     }
     return 0;
 }
 
-int trib_state_verify(int fd, const struct trib_state_geometry *geometry,
-                      struct trib_error *error) {
+int trib_state_verify(int fd, const struct trib_state_geometry *geometry, struct trib_error *error) {
     union header_page page;
     int rc = read_at(fd, &page, sizeof page, 0);
 

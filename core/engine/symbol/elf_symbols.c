@@ -15,8 +15,7 @@ static int map_file(struct trib_elf *out, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-        status.st_size < (off_t)sizeof(Elf64_Ehdr)) {
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr)) {
         close(fd);
         return -ENOEXEC;
     }
@@ -33,10 +32,8 @@ int trib_elf_open(struct trib_elf *out, const char *path) {
     int code = map_file(&elf, path);
     if (code)
         return code;
-    const unsigned char native =
-        __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
-    if (memcmp(elf.bytes, ELFMAG, SELFMAG) != 0 || elf.bytes[EI_CLASS] != ELFCLASS64 ||
-        elf.bytes[EI_DATA] != native) {
+    const unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+    if (memcmp(elf.bytes, ELFMAG, SELFMAG) != 0 || elf.bytes[EI_CLASS] != ELFCLASS64 || elf.bytes[EI_DATA] != native) {
         trib_elf_close(&elf);
         return -ENOEXEC;
     }
@@ -79,8 +76,7 @@ static size_t note_build_id(const uint8_t *note, size_t bytes, uint8_t *out, siz
         uint64_t next = data + (((uint64_t)header.n_descsz + 3) & ~3ull);
         if (next > bytes)
             return 0;
-        if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
-            !memcmp(note + sizeof header, "GNU", 4)) {
+        if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 && !memcmp(note + sizeof header, "GNU", 4)) {
             size_t size = header.n_descsz < capacity ? header.n_descsz : capacity;
             memcpy(out, note + data, size);
             return size;
@@ -105,15 +101,13 @@ size_t trib_elf_build_id(const struct trib_elf *elf, uint8_t *out, size_t capaci
 
 /* Among aliases the last with the greatest start wins; a symbol without size reaches to the next
  * one. */
-static bool search(const struct trib_elf *elf, const Elf64_Shdr *table, uint64_t address,
-                   Elf64_Sym *best) {
+static bool search(const struct trib_elf *elf, const Elf64_Shdr *table, uint64_t address, Elf64_Sym *best) {
     bool found = false;
     for (uint64_t at = 0; table->sh_size - at >= sizeof *best; at += sizeof *best) {
         Elf64_Sym symbol;
         memcpy(&symbol, elf->bytes + table->sh_offset + at, sizeof symbol);
         unsigned type = ELF64_ST_TYPE(symbol.st_info);
-        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF ||
-            symbol.st_value > address ||
+        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF || symbol.st_value > address ||
             (symbol.st_size && address - symbol.st_value >= symbol.st_size) ||
             (found && symbol.st_value < best->st_value))
             continue;
@@ -123,8 +117,7 @@ static bool search(const struct trib_elf *elf, const Elf64_Shdr *table, uint64_t
     return found;
 }
 
-int trib_elf_function(const struct trib_elf *elf, uint64_t address, const char **name,
-                      uint64_t *start) {
+int trib_elf_function(const struct trib_elf *elf, uint64_t address, const char **name, uint64_t *start) {
     static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
     for (unsigned i = 0; i < 2; i++) {
         Elf64_Shdr table, strings;
@@ -133,8 +126,7 @@ int trib_elf_function(const struct trib_elf *elf, uint64_t address, const char *
             strings.sh_type != SHT_STRTAB || !search(elf, &table, address, &symbol))
             continue;
         const char *text = (const char *)elf->bytes + strings.sh_offset;
-        if (symbol.st_name >= strings.sh_size ||
-            !memchr(text + symbol.st_name, 0, strings.sh_size - symbol.st_name))
+        if (symbol.st_name >= strings.sh_size || !memchr(text + symbol.st_name, 0, strings.sh_size - symbol.st_name))
             continue;
         *name = text + symbol.st_name;
         *start = symbol.st_value;

@@ -26,8 +26,7 @@ size_t trib_elf_build_id(const struct trib_elf *elf, uint8_t *out, size_t capaci
 
 /* Name and start of the function that holds `address` (as in the file, base 0): .symtab if there is
  * one, else .dynsym. The name lives as long as the file is open. 0 or -ENOENT. */
-int trib_elf_function(const struct trib_elf *elf, uint64_t address, const char **name,
-                      uint64_t *start);
+int trib_elf_function(const struct trib_elf *elf, uint64_t address, const char **name, uint64_t *start);
 
 /* Where the program begins, as in the file; 0 = nowhere (a library). */
 uint64_t trib_elf_entry(const struct trib_elf *elf);

@@ -65,8 +65,7 @@ static bool is_same_build(const struct trib_elf *elf, const struct trib_module *
 
 /* Where Debian's -dbgsym packages and debuginfod's clients put what `strip` took away. */
 static void debug_file(const struct trib_module *module, char *path, size_t capacity) {
-    size_t used =
-        (size_t)snprintf(path, capacity, "/usr/lib/debug/.build-id/%02x/", module->build_id[0]);
+    size_t used = (size_t)snprintf(path, capacity, "/usr/lib/debug/.build-id/%02x/", module->build_id[0]);
     for (unsigned i = 1; i < module->build_id_bytes && used + 8 < capacity; i++)
         used += (size_t)snprintf(path + used, capacity - used, "%02x", module->build_id[i]);
     snprintf(path + used, capacity - used, ".debug");
@@ -82,8 +81,7 @@ static bool is_entry(const struct trib_elf *elf, uint64_t address, uint64_t *sta
     return true;
 }
 
-static char *find_name(const char *path, const struct trib_module *module, uint64_t address,
-                       uint64_t *start) {
+static char *find_name(const char *path, const struct trib_module *module, uint64_t address, uint64_t *start) {
     struct trib_elf elf;
     const char *symbol;
     char *name = NULL;
@@ -98,8 +96,7 @@ static char *find_name(const char *path, const struct trib_module *module, uint6
     return name;
 }
 
-size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offset_bytes, char *text,
-                                size_t capacity) {
+size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offset_bytes, char *text, size_t capacity) {
     char debug[128];
     uint64_t start = 0;
     char *name = NULL;
@@ -115,9 +112,8 @@ size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offse
     }
     if (!name)
         name = find_name(module->path, module, address, &start);
-    int length =
-        name ? snprintf(text, capacity, "%s!%s+0x%" PRIx64, file, name, offset_bytes - start)
-             : snprintf(text, capacity, "%s+0x%" PRIx64, file, offset_bytes);
+    int length = name ? snprintf(text, capacity, "%s!%s+0x%" PRIx64, file, name, offset_bytes - start)
+                      : snprintf(text, capacity, "%s+0x%" PRIx64, file, offset_bytes);
     free(name);
     return length < 0 ? 0 : (size_t)length;
 }

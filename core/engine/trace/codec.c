@@ -152,8 +152,7 @@ static inline uint8_t *put_difference(uint8_t *out, uint64_t difference, bool in
     return trib_varint_put(out, value);
 }
 
-static inline unsigned more_flags(const struct trib_trace_state *state,
-                                  const struct trib_trace_lane *lane,
+static inline unsigned more_flags(const struct trib_trace_state *state, const struct trib_trace_lane *lane,
                                   const struct trib_event *event) {
     unsigned more = 0;
     if (memcmp(&state->contexts[lane->context], &event->who, sizeof event->who) != 0)
@@ -171,8 +170,8 @@ static inline unsigned more_flags(const struct trib_trace_state *state,
     return more;
 }
 
-RARE static uint8_t *put_more(struct trib_trace_encoder *encoder, const struct trib_event *event,
-                              unsigned more, uint8_t *out) {
+RARE static uint8_t *put_more(struct trib_trace_encoder *encoder, const struct trib_event *event, unsigned more,
+                              uint8_t *out) {
     struct trib_trace_state *state = &encoder->state;
     if (more & TRIB_MORE_CONTEXT)
         out = put_context(encoder, &event->who, current_lane(state, event->kind), out);
@@ -192,8 +191,8 @@ static bool ends_file(const struct trib_event *event) {
            (event->cause == TRIB_CAUSE_UNLINK || event->cause == TRIB_CAUSE_RENAME_OVER);
 }
 
-uint8_t *trib_trace_encode_event(struct trib_trace_encoder *restrict encoder,
-                                 const struct trib_event *restrict event, uint8_t *restrict out) {
+uint8_t *trib_trace_encode_event(struct trib_trace_encoder *restrict encoder, const struct trib_event *restrict event,
+                                 uint8_t *restrict out) {
     struct trib_trace_state *state = &encoder->state;
     bool other_file = state->slots[state->slot].file != event->file;
     bool fresh = other_file && find_slot(encoder, event->file);
@@ -227,21 +226,18 @@ uint8_t *trib_trace_encode_event(struct trib_trace_encoder *restrict encoder,
     if (tag & TRIB_TAG_LENGTH)
         out = put_difference(out, length_difference, more & TRIB_MORE_LENGTH_BLOCK);
     if (tag & TRIB_TAG_WALL)
-        out = trib_varint_put(out,
-                              more & TRIB_MORE_WALL_BACK ? 0 - wall_difference : wall_difference);
+        out = trib_varint_put(out, more & TRIB_MORE_WALL_BACK ? 0 - wall_difference : wall_difference);
     if (more)
         out = put_more(encoder, event, more, out);
     remember(state, lane, event);
     if (TRIB_UNLIKELY(ends_file(event)))
-        trib_trace_dictionary_remove(&encoder->files,
-                                     (struct trib_trace_dictionary_key){event->file, 0});
+        trib_trace_dictionary_remove(&encoder->files, (struct trib_trace_dictionary_key){event->file, 0});
     return out;
 }
 
 /* ---- decoding ---- */
 
-static const uint8_t *get_context(struct trib_trace_state *state, const uint8_t *in,
-                                  struct trib_trace_lane *lane) {
+static const uint8_t *get_context(struct trib_trace_state *state, const uint8_t *in, struct trib_trace_lane *lane) {
     uint64_t reference, index;
     in = trib_varint_get(in, &reference);
     if (!in || reference > TRIB_TRACE_CONTEXT_SLOTS)
@@ -282,8 +278,7 @@ RARE static const uint8_t *get_file(struct trib_trace_state *state, const uint8_
     return in + 8;
 }
 
-static inline const uint8_t *get_difference(const uint8_t *in, bool in_blocks, uint64_t base,
-                                            uint64_t *out) {
+static inline const uint8_t *get_difference(const uint8_t *in, bool in_blocks, uint64_t base, uint64_t *out) {
     uint64_t value;
     in = trib_varint_get(in, &value);
     if (in)
@@ -291,8 +286,8 @@ static inline const uint8_t *get_difference(const uint8_t *in, bool in_blocks, u
     return in;
 }
 
-RARE static const uint8_t *get_more(struct trib_trace_state *state, const uint8_t *in,
-                                    unsigned more, struct trib_event *event) {
+RARE static const uint8_t *get_more(struct trib_trace_state *state, const uint8_t *in, unsigned more,
+                                    struct trib_event *event) {
     struct trib_trace_lane *lane = current_lane(state, event->kind);
     uint64_t value;
     if ((more & TRIB_MORE_CONTEXT) && !(in = get_context(state, in, lane)))
@@ -317,17 +312,15 @@ RARE static const uint8_t *get_more(struct trib_trace_state *state, const uint8_
     return in;
 }
 
-static inline const uint8_t *get_ranges(const uint8_t *in, unsigned tag, unsigned more,
-                                        struct prediction expected, struct trib_event *event) {
+static inline const uint8_t *get_ranges(const uint8_t *in, unsigned tag, unsigned more, struct prediction expected,
+                                        struct trib_event *event) {
     event->offset_bytes = expected.offset_bytes;
     event->length_bytes = expected.length_bytes;
     if ((tag & TRIB_TAG_OFFSET) &&
-        !(in = get_difference(in, more & TRIB_MORE_OFFSET_BLOCK, expected.offset_bytes,
-                              &event->offset_bytes)))
+        !(in = get_difference(in, more & TRIB_MORE_OFFSET_BLOCK, expected.offset_bytes, &event->offset_bytes)))
         return NULL;
     if (tag & TRIB_TAG_LENGTH)
-        in = get_difference(in, more & TRIB_MORE_LENGTH_BLOCK, expected.length_base_bytes,
-                            &event->length_bytes);
+        in = get_difference(in, more & TRIB_MORE_LENGTH_BLOCK, expected.length_base_bytes, &event->length_bytes);
     return in;
 }
 
@@ -336,8 +329,7 @@ static const uint8_t *refuse(const char **reason, const char *why) {
     return NULL;
 }
 
-const uint8_t *trib_trace_decode_event(struct trib_trace_state *restrict state,
-                                       const uint8_t *restrict in,
+const uint8_t *trib_trace_decode_event(struct trib_trace_state *restrict state, const uint8_t *restrict in,
                                        struct trib_event *restrict event, const char **reason) {
     unsigned tag = *in++, kind = tag & TRIB_TAG_KIND;
     if (kind < TRIB_EVENT_WRITE || kind > TRIB_EVENT_READ)
@@ -352,8 +344,7 @@ const uint8_t *trib_trace_decode_event(struct trib_trace_state *restrict state,
     uint64_t wall_difference = 0;
     if ((tag & TRIB_TAG_WALL) && !(in = trib_varint_get(in, &wall_difference)))
         return refuse(reason, "event has a number beyond 64 bits");
-    event->wall_ns = more & TRIB_MORE_WALL_BACK ? state->wall_ns - wall_difference
-                                                : state->wall_ns + wall_difference;
+    event->wall_ns = more & TRIB_MORE_WALL_BACK ? state->wall_ns - wall_difference : state->wall_ns + wall_difference;
     event->clock_bytes = state->clock_bytes;
     event->file = state->slots[state->slot].file;
     event->thread = lane->thread;

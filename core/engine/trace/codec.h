@@ -90,14 +90,13 @@ void trib_trace_encoder_reset(struct trib_trace_encoder *encoder);
 
 /* `out` has room for TRIB_TRACE_EVENT_BYTES_MAX; event->kind is valid. Returns the end of what was
  * written. */
-uint8_t *trib_trace_encode_event(struct trib_trace_encoder *encoder, const struct trib_event *event,
-                                 uint8_t *out);
+uint8_t *trib_trace_encode_event(struct trib_trace_encoder *encoder, const struct trib_event *event, uint8_t *out);
 
 /* TRIB_TRACE_LOOKAHEAD_BYTES are readable at `in`; whether the event ended inside its block
  * is for the caller to check. Returns the end of what was read, or NULL and a reason; the state is
  * then good for nothing. */
-const uint8_t *trib_trace_decode_event(struct trib_trace_state *state, const uint8_t *in,
-                                       struct trib_event *event, const char **reason);
+const uint8_t *trib_trace_decode_event(struct trib_trace_state *state, const uint8_t *in, struct trib_event *event,
+                                       const char **reason);
 
 /* LEB128, as in DWARF and protocol buffers: 7 bits a byte, least significant first, at most 10
  * bytes. */

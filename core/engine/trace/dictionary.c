@@ -34,8 +34,7 @@ void trib_trace_dictionary_clear(struct trib_trace_dictionary *dictionary) {
     dictionary->fresh = dictionary->free_head = dictionary->hand = 0;
 }
 
-static uint32_t home_of(const struct trib_trace_dictionary *dictionary,
-                        struct trib_trace_dictionary_key key) {
+static uint32_t home_of(const struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key) {
     uint64_t hash = trib_hash_mix(trib_hash_mix(0, key.high), key.low);
     return (uint32_t)(hash >> 32) & dictionary->table_mask;
 }
@@ -45,17 +44,14 @@ static bool same_key(struct trib_trace_dictionary_key a, struct trib_trace_dicti
 }
 
 /* The table position of the key, or the free one where it belongs. */
-static uint32_t probe(const struct trib_trace_dictionary *dictionary,
-                      struct trib_trace_dictionary_key key) {
+static uint32_t probe(const struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key) {
     uint32_t at = home_of(dictionary, key);
-    while (dictionary->table[at] &&
-           !same_key(dictionary->entries[dictionary->table[at] - 1].key, key))
+    while (dictionary->table[at] && !same_key(dictionary->entries[dictionary->table[at] - 1].key, key))
         at = (at + 1) & dictionary->table_mask;
     return at;
 }
 
-uint32_t trib_trace_dictionary_find(struct trib_trace_dictionary *dictionary,
-                                    struct trib_trace_dictionary_key key) {
+uint32_t trib_trace_dictionary_find(struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key) {
     uint32_t slot = dictionary->table[probe(dictionary, key)];
     if (!slot)
         return TRIB_TRACE_DICTIONARY_NONE;
@@ -93,8 +89,7 @@ static uint32_t evict(struct trib_trace_dictionary *dictionary) {
     }
 }
 
-uint32_t trib_trace_dictionary_add(struct trib_trace_dictionary *dictionary,
-                                   struct trib_trace_dictionary_key key) {
+uint32_t trib_trace_dictionary_add(struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key) {
     uint32_t slot;
     if (dictionary->free_head) {
         slot = dictionary->free_head - 1;
@@ -111,8 +106,7 @@ uint32_t trib_trace_dictionary_add(struct trib_trace_dictionary *dictionary,
     return slot;
 }
 
-void trib_trace_dictionary_remove(struct trib_trace_dictionary *dictionary,
-                                  struct trib_trace_dictionary_key key) {
+void trib_trace_dictionary_remove(struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key) {
     uint32_t at = probe(dictionary, key), slot = dictionary->table[at];
     if (!slot)
         return;

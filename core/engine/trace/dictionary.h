@@ -35,15 +35,12 @@ void trib_trace_dictionary_free(struct trib_trace_dictionary *dictionary);
 void trib_trace_dictionary_clear(struct trib_trace_dictionary *dictionary);
 
 /* The key's slot, or TRIB_TRACE_DICTIONARY_NONE. */
-uint32_t trib_trace_dictionary_find(struct trib_trace_dictionary *dictionary,
-                                    struct trib_trace_dictionary_key key);
+uint32_t trib_trace_dictionary_find(struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key);
 
 /* Gives a slot to a key that has none. */
-uint32_t trib_trace_dictionary_add(struct trib_trace_dictionary *dictionary,
-                                   struct trib_trace_dictionary_key key);
+uint32_t trib_trace_dictionary_add(struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key);
 
 /* No effect if the key has no slot. */
-void trib_trace_dictionary_remove(struct trib_trace_dictionary *dictionary,
-                                  struct trib_trace_dictionary_key key);
+void trib_trace_dictionary_remove(struct trib_trace_dictionary *dictionary, struct trib_trace_dictionary_key key);
 
 #endif

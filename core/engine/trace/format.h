@@ -30,8 +30,8 @@ enum trib_trace_block_type { TRIB_TRACE_BLOCK_ITEMS = 1, TRIB_TRACE_BLOCK_END = 
  * below, they may not. */
 #define TRIB_TRACE_OPTIONAL_ITEMS 16u
 
-/* The two optional items that this version knows; a reader keeps them to itself. Which file of which recording this is: u64
- * recording, u64 number. Why recording stopped: u8 enum trib_trace_stop, text. */
+/* The two optional items that this version knows; a reader keeps them to itself. Which file of which recording this is:
+ * u64 recording, u64 number. Why recording stopped: u8 enum trib_trace_stop, text. */
 enum trib_trace_hidden_item { TRIB_TRACE_SEGMENT = 16, TRIB_TRACE_STOP = 17 };
 enum trib_trace_stop {
     TRIB_TRACE_STOP_SIZE = 1,   /* max_bytes, and no earlier file may be kept */
@@ -124,9 +124,8 @@ static inline void trib_trace_block_pack(uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_B
 
 /* The header has a checksum of its own, so that its length can be trusted before the payload is
  * there. Returns NULL, or what is wrong. */
-static inline const char *
-trib_trace_block_unpack(struct trib_trace_block *out,
-                        const uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES]) {
+static inline const char *trib_trace_block_unpack(struct trib_trace_block *out,
+                                                  const uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES]) {
     if (trib_load32(bytes) != TRIB_TRACE_BLOCK_MAGIC)
         return trib_trace_is_magic(bytes) ? "a second trace begins here (concatenated files?)"
                                           : "no block begins here (wrong magic number)";
@@ -147,16 +146,14 @@ trib_trace_block_unpack(struct trib_trace_block *out,
     return NULL;
 }
 
-static inline void trib_trace_pack_totals(uint8_t bytes[TRIB_TRACE_END_BYTES],
-                                          const struct trib_trace_totals *t) {
+static inline void trib_trace_pack_totals(uint8_t bytes[TRIB_TRACE_END_BYTES], const struct trib_trace_totals *t) {
     trib_store64(bytes, t->items);
     trib_store64(bytes + 8, t->events);
     trib_store64(bytes + 16, t->written_bytes);
     trib_store64(bytes + 24, t->blocks);
 }
 
-static inline void trib_trace_unpack_totals(struct trib_trace_totals *out,
-                                            const uint8_t bytes[TRIB_TRACE_END_BYTES]) {
+static inline void trib_trace_unpack_totals(struct trib_trace_totals *out, const uint8_t bytes[TRIB_TRACE_END_BYTES]) {
     out->items = trib_load64(bytes);
     out->events = trib_load64(bytes + 8);
     out->written_bytes = trib_load64(bytes + 16);

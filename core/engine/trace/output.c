@@ -19,8 +19,9 @@
 
 /* ---- open ---- */
 
-/* The lock belongs to the open file, not to the process: it goes when that is closed or unlocked. If this process is killed,
- * a child it forked keeps the file locked until it calls exec or ends. File systems without locks are taken as they are. */
+/* The lock belongs to the open file, not to the process: it goes when that is closed or unlocked. If this process is
+ * killed, a child it forked keeps the file locked until it calls exec or ends. File systems without locks are taken as
+ * they are. */
 static int lock(int fd, const char *path, struct trib_error *error) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
         return 0;
@@ -48,7 +49,8 @@ bool trib_trace_output_is_at(const struct trib_trace_output *output, const char 
 }
 
 /* What stands at the path is open and locked: 1 if it is an empty file that may be used, 0 if it was rotated away. */
-static int take_existing(const struct trib_trace_output *output, const char *path, uint32_t keep, struct trib_error *error) {
+static int take_existing(const struct trib_trace_output *output, const char *path, uint32_t keep,
+                         struct trib_error *error) {
     uint8_t magic[TRIB_TRACE_MAGIC_BYTES];
     struct stat status;
     ssize_t got = pread(output->fd, magic, sizeof magic, 0);
@@ -59,9 +61,9 @@ static int take_existing(const struct trib_trace_output *output, const char *pat
         return trib_fail(error, -EBUSY, "%s: another process is replacing this trace", trib_trace_path_shown(path));
     /* Whoever made an empty file for us may hold it open, or know it by another name. */
     if (got == 0 && status.st_uid == geteuid() && status.st_nlink == 1)
-        return fchmod(output->fd, 0600) == 0
-                   ? 1
-                   : trib_fail(error, -errno, "%s: cannot make it private: %s", trib_trace_path_shown(path), strerror(errno));
+        return fchmod(output->fd, 0600) == 0 ? 1
+                                             : trib_fail(error, -errno, "%s: cannot make it private: %s",
+                                                         trib_trace_path_shown(path), strerror(errno));
     if ((size_t)got < sizeof magic || !trib_trace_is_magic(magic))
         return trib_fail(error, -EEXIST, "%s: exists and is not a trace; name another file, or move this one away",
                          trib_trace_path_shown(path));
@@ -73,7 +75,8 @@ static int open_existing(struct trib_trace_output *output, const char *path, uin
 
     existing.fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (existing.fd < 0)
-        return trib_fail(error, -errno, "%s: cannot open for writing: %s", trib_trace_path_shown(path), strerror(errno));
+        return trib_fail(error, -errno, "%s: cannot open for writing: %s", trib_trace_path_shown(path),
+                         strerror(errno));
     int rc = lock(existing.fd, path, error);
     if (rc == 0)
         rc = take_existing(&existing, path, keep, error);
@@ -85,8 +88,8 @@ static int open_existing(struct trib_trace_output *output, const char *path, uin
     return rc ? rc : trib_trace_output_create(output, path, error);
 }
 
-/* Refuses what is neither a file nor a character device, before anything is opened: a FIFO would hold up whoever opens it, and
- * a stalled reader its close; a trace would overwrite a block device. */
+/* Refuses what is neither a file nor a character device, before anything is opened: a FIFO would hold up whoever opens
+ * it, and a stalled reader its close; a trace would overwrite a block device. */
 static int check_mode(mode_t mode, const char *path, struct trib_error *error) {
     const char *shown = trib_trace_path_shown(path);
 
@@ -95,19 +98,23 @@ static int check_mode(mode_t mode, const char *path, struct trib_error *error) {
     if (S_ISDIR(mode))
         return trib_fail(error, -EISDIR, "%s: is a folder; name a file in it", shown);
     if (S_ISLNK(mode))
-        return trib_fail(error, -ELOOP, "%s: is a symbolic link; name the file itself (standard output is \"-\")", shown);
+        return trib_fail(error, -ELOOP, "%s: is a symbolic link; name the file itself (standard output is \"-\")",
+                         shown);
     return trib_fail(error, -EEXIST,
-                     "%s: neither a file nor a character device; for a pipe, write the trace to \"-\", standard output", shown);
+                     "%s: neither a file nor a character device; for a pipe, write the trace to \"-\", standard output",
+                     shown);
 }
 
 static int open_as_it_is(struct trib_trace_output *output, int fd, const char *path, struct trib_error *error) {
     if (fd < 0)
-        return trib_fail(error, -errno, "%s: cannot open for writing: %s", trib_trace_path_shown(path), strerror(errno));
+        return trib_fail(error, -errno, "%s: cannot open for writing: %s", trib_trace_path_shown(path),
+                         strerror(errno));
     *output = (struct trib_trace_output){.fd = fd};
     return 0;
 }
 
-int trib_trace_output_open(struct trib_trace_output *output, const char *path, uint32_t keep, struct trib_error *error) {
+int trib_trace_output_open(struct trib_trace_output *output, const char *path, uint32_t keep,
+                           struct trib_error *error) {
     struct stat status;
 
     if (strcmp(path, "-") == 0)
@@ -142,8 +149,7 @@ static int write_all(int fd, const char *bytes, size_t length_bytes) {
     return 0;
 }
 
-int trib_trace_output_write(const struct trib_trace_output *output, const void *bytes,
-                            size_t length_bytes) {
+int trib_trace_output_write(const struct trib_trace_output *output, const void *bytes, size_t length_bytes) {
     const int signals[] = {SIGPIPE, SIGXFSZ}; /* what a pipe without a reader and RLIMIT_FSIZE send */
     sigset_t ours, pending, before;
 
@@ -174,7 +180,8 @@ int trib_trace_output_cut(const struct trib_trace_output *output, uint64_t lengt
 
 uint64_t trib_trace_output_free_bytes(const struct trib_trace_output *output) {
     struct statvfs status;
-    return output->is_file && fstatvfs(output->fd, &status) == 0 ? (uint64_t)status.f_bavail * status.f_frsize : UINT64_MAX;
+    return output->is_file && fstatvfs(output->fd, &status) == 0 ? (uint64_t)status.f_bavail * status.f_frsize
+                                                                 : UINT64_MAX;
 }
 
 uint64_t trib_trace_output_free_at(const char *path) {

@@ -15,8 +15,8 @@ struct trib_trace_output {
     bool is_file; /* a regular file of ours, locked; else standard output or a character device */
 };
 
-/* A new file, 0600, exclusively locked; a trace that stands there is rotated away, an empty file of this user taken. 0; -EEXIST,
- * -ELOOP, -EISDIR (something else stands there), -EBUSY, -errno. */
+/* A new file, 0600, exclusively locked; a trace that stands there is rotated away, an empty file of this user taken. 0;
+ * -EEXIST, -ELOOP, -EISDIR (something else stands there), -EBUSY, -errno. */
 int trib_trace_output_open(struct trib_trace_output *output, const char *path, uint32_t keep, struct trib_error *error);
 
 /* A new file where nothing stands. */
@@ -26,8 +26,7 @@ int trib_trace_output_create(struct trib_trace_output *output, const char *path,
 bool trib_trace_output_is_at(const struct trib_trace_output *output, const char *path);
 
 /* Writes all bytes, whatever interrupts. 0 or -errno; never raises SIGPIPE or SIGXFSZ. */
-int trib_trace_output_write(const struct trib_trace_output *output, const void *bytes,
-                            size_t length_bytes);
+int trib_trace_output_write(const struct trib_trace_output *output, const void *bytes, size_t length_bytes);
 
 /* Takes back what lies beyond `length_bytes`. 0 or -errno; -EINVAL if it is no file. */
 int trib_trace_output_cut(const struct trib_trace_output *output, uint64_t length_bytes);

@@ -15,8 +15,8 @@
 
 int trib_trace_reader_fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes, const char *reason) {
     reader->failed = code;
-    return trib_fail(&reader->error, code, "%s: offset %" PRIu64 ": %s",
-                     trib_trace_path_shown(reader->path), offset_bytes, reason);
+    return trib_fail(&reader->error, code, "%s: offset %" PRIu64 ": %s", trib_trace_path_shown(reader->path),
+                     offset_bytes, reason);
 }
 
 static int fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes, const char *reason) {
@@ -33,8 +33,7 @@ static int corrupt(struct trib_trace_reader *reader, const char *reason) {
 static int fill(struct trib_trace_reader *reader, uint32_t want_bytes) {
     TRIB_HOT_ASSERT(want_bytes <= sizeof reader->bytes);
     while (reader->filled_bytes < want_bytes) {
-        ssize_t got = read(reader->fd, reader->bytes + reader->filled_bytes,
-                           want_bytes - reader->filled_bytes);
+        ssize_t got = read(reader->fd, reader->bytes + reader->filled_bytes, want_bytes - reader->filled_bytes);
         if (got > 0)
             reader->filled_bytes += (uint32_t)got;
         else if (got == 0)
@@ -44,8 +43,7 @@ static int fill(struct trib_trace_reader *reader, uint32_t want_bytes) {
         else if (errno == EAGAIN)
             poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, -1);
         else if (errno != EINTR)
-            return fail(reader, -errno, reader->offset_bytes + reader->filled_bytes,
-                        strerror(errno));
+            return fail(reader, -errno, reader->offset_bytes + reader->filled_bytes, strerror(errno));
     }
     return 1;
 }
@@ -65,8 +63,8 @@ static bool forgives_cut(const struct trib_trace_reader *reader) {
 static int cut(struct trib_trace_reader *reader, const char *reason) {
     struct stat status;
     if (reader->options.follow && reader->regular) {
-        if (fstat(reader->fd, &status) == 0 && (uint64_t)(status.st_size - reader->start) <
-                                                   reader->offset_bytes + reader->filled_bytes)
+        if (fstat(reader->fd, &status) == 0 &&
+            (uint64_t)(status.st_size - reader->start) < reader->offset_bytes + reader->filled_bytes)
             return corrupt(reader, "the file has shrunk since it was read (overwritten?)");
         return -EAGAIN;
     }
@@ -226,8 +224,7 @@ static int next_item(struct trib_trace_reader *reader, struct trib_trace_item *i
     }
 }
 
-int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *item,
-                    struct trib_error *error) {
+int trib_trace_next(struct trib_trace_reader *reader, struct trib_trace_item *item, struct trib_error *error) {
     int rc = 0;
     if (TRIB_LIKELY(!reader->failed && !reader->ended))
         rc = next_item(reader, item);
@@ -247,12 +244,11 @@ static void reset(struct trib_trace_reader *reader) {
 
 static int open_input(struct trib_trace_reader *reader) {
     struct stat status;
-    reader->fd = strcmp(reader->path, "-") == 0
-                     ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                     : open(reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    reader->fd = strcmp(reader->path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                                : open(reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (reader->fd < 0 || fstat(reader->fd, &status) != 0)
-        return trib_fail(&reader->error, -errno, "%s: cannot open: %s",
-                         trib_trace_path_shown(reader->path), strerror(errno));
+        return trib_fail(&reader->error, -errno, "%s: cannot open: %s", trib_trace_path_shown(reader->path),
+                         strerror(errno));
     reader->regular = S_ISREG(status.st_mode);
     if (reader->regular)
         reader->start = lseek(reader->fd, 0, SEEK_CUR);
@@ -262,15 +258,13 @@ static int open_input(struct trib_trace_reader *reader) {
 }
 
 int trib_trace_reader_open(struct trib_trace_reader **out, const char *path,
-                           const struct trib_trace_read_options *options,
-                           struct trib_error *error) {
+                           const struct trib_trace_read_options *options, struct trib_error *error) {
     struct trib_trace_reader *reader = calloc(1, sizeof *reader);
     char *own_path = strdup(path);
     if (!reader || !own_path) {
         free(reader);
         free(own_path);
-        return trib_fail(error, -ENOMEM, "%s: not enough memory for a trace reader",
-                         trib_trace_path_shown(path));
+        return trib_fail(error, -ENOMEM, "%s: not enough memory for a trace reader", trib_trace_path_shown(path));
     }
     reader->path = own_path;
     if (options)
@@ -298,8 +292,7 @@ int trib_trace_rewind(struct trib_trace_reader *reader) {
     return 0;
 }
 
-void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position,
-                         uint64_t *size) {
+void trib_trace_progress(const struct trib_trace_reader *reader, uint64_t *position, uint64_t *size) {
     struct stat status;
     const uint8_t *at = reader->cursor;
     *position = reader->passed_bytes + reader->offset_bytes + (at ? (uint64_t)(at - reader->bytes) : 0);

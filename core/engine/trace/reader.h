@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reader.c (blocks), reader_items.c and reader_files.c share. Thread safety: one owner. Private to the trace room. */
+/* What reader.c (blocks), reader_items.c and reader_files.c share. Thread safety: one owner. Private to the trace room.
+ */
 #ifndef TRIB_TRACE_READER_H
 #define TRIB_TRACE_READER_H
 
@@ -32,16 +33,15 @@ struct trib_trace_reader {
     char stop_reason[TRIB_TRACE_REASON_BYTES];
     /* A decoder may look past the block; what is there does not matter, only that it may be read.
      */
-    uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES + TRIB_TRACE_PAYLOAD_BYTES +
-                  TRIB_TRACE_LOOKAHEAD_BYTES];
+    uint8_t bytes[TRIB_TRACE_BLOCK_HEADER_BYTES + TRIB_TRACE_PAYLOAD_BYTES + TRIB_TRACE_LOOKAHEAD_BYTES];
 };
 
 static inline bool trib_trace_reader_is_last(const struct trib_trace_reader *reader) {
     return reader->segment.number >= reader->last_number;
 }
 
-/* Each returns a failure that the reader repeats. corrupt: damage inside a block whose checksum is right, which is a faulty or
- * hostile writer's. */
+/* Each returns a failure that the reader repeats. corrupt: damage inside a block whose checksum is right, which is a
+ * faulty or hostile writer's. */
 int trib_trace_reader_fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes, const char *reason);
 int trib_trace_reader_corrupt(struct trib_trace_reader *reader, const uint8_t *at, const char *reason);
 
@@ -51,9 +51,9 @@ int trib_trace_reader_item(struct trib_trace_reader *reader, struct trib_trace_i
 /* As at the beginning of a file. */
 void trib_trace_reader_reset(struct trib_trace_reader *reader);
 
-/* first_file: goes to the first file of the recording whose last one is open. next_file, after an end block: 0 the recording
- * ends here, 1 it goes on in another file, or a failure if that is gone. return: 0 at the first file, or -ENOENT. The buffer
- * of the reader holds nothing at these times. */
+/* first_file: goes to the first file of the recording whose last one is open. next_file, after an end block: 0 the
+ * recording ends here, 1 it goes on in another file, or a failure if that is gone. return: 0 at the first file, or
+ * -ENOENT. The buffer of the reader holds nothing at these times. */
 void trib_trace_reader_first_file(struct trib_trace_reader *reader);
 int trib_trace_reader_next_file(struct trib_trace_reader *reader);
 int trib_trace_reader_return(struct trib_trace_reader *reader);

@@ -47,7 +47,9 @@ int trib_trace_reader_next_file(struct trib_trace_reader *reader) {
     }
     if (open_segment(reader, reader->segment.number + 1, suffix) != 0) {
         reader->ended = trib_trace_reader_is_last(reader);
-        return reader->ended ? 0 : trib_trace_reader_fail(reader, -ENOENT, reader->offset_bytes, "the recording's next file is gone");
+        return reader->ended
+                   ? 0
+                   : trib_trace_reader_fail(reader, -ENOENT, reader->offset_bytes, "the recording's next file is gone");
     }
     reader->passed_bytes += passed_bytes;
     uint64_t here_bytes = size_of(reader->fd);

@@ -44,13 +44,11 @@ static bool body_text(struct body *body, char *text, size_t room_bytes) {
 static bool get_module(struct body *body, struct trib_trace_item *item) {
     struct trib_module *module = &item->module;
     uint64_t index;
-    if (!body_number(body, &index, UINT32_MAX) || !body_u64(body, &module->build_id_hash) ||
-        body->at == body->end)
+    if (!body_number(body, &index, UINT32_MAX) || !body_u64(body, &module->build_id_hash) || body->at == body->end)
         return false;
     item->module_index = (uint32_t)index;
     module->build_id_bytes = *body->at++;
-    if (module->build_id_bytes > sizeof module->build_id ||
-        body->end - body->at < module->build_id_bytes)
+    if (module->build_id_bytes > sizeof module->build_id || body->end - body->at < module->build_id_bytes)
         return false;
     memset(module->build_id, 0, sizeof module->build_id);
     memcpy(module->build_id, body->at, module->build_id_bytes);
@@ -91,12 +89,12 @@ static bool get_stop(struct trib_trace_reader *reader, struct body *body) {
     body->at++; /* which enum trib_trace_stop: for other readers; people read the text */
     if (!body_text(body, reader->text, sizeof reader->text))
         return false;
-    snprintf(reader->stop_reason, sizeof reader->stop_reason, "%.*s", (int)sizeof reader->stop_reason - 1, reader->text);
+    snprintf(reader->stop_reason, sizeof reader->stop_reason, "%.*s", (int)sizeof reader->stop_reason - 1,
+             reader->text);
     return true;
 }
 
-static bool get_body(struct trib_trace_reader *reader, struct body *body,
-                     struct trib_trace_item *item) {
+static bool get_body(struct trib_trace_reader *reader, struct body *body, struct trib_trace_item *item) {
     switch ((unsigned)item->kind) {
     case TRIB_TRACE_NAME:
         item->text = reader->text;
@@ -109,8 +107,7 @@ static bool get_body(struct trib_trace_reader *reader, struct body *body,
     case TRIB_TRACE_SIGNATURE:
         return get_signature(body, item);
     case TRIB_TRACE_GAP:
-        return body_number(body, &item->gap_events, UINT64_MAX) &&
-               body_number(body, &item->gap_bytes, UINT64_MAX);
+        return body_number(body, &item->gap_events, UINT64_MAX) && body_number(body, &item->gap_bytes, UINT64_MAX);
     case TRIB_TRACE_SEGMENT:
         return get_segment(reader, body);
     case TRIB_TRACE_STOP:
@@ -141,8 +138,7 @@ static int read_item(struct trib_trace_reader *reader, struct trib_trace_item *i
 
 static int read_event(struct trib_trace_reader *reader, struct trib_trace_item *item) {
     const char *reason = "event is longer than its block";
-    const uint8_t *next =
-        trib_trace_decode_event(&reader->state, reader->cursor, &item->event, &reason);
+    const uint8_t *next = trib_trace_decode_event(&reader->state, reader->cursor, &item->event, &reason);
     if (TRIB_UNLIKELY(!next || next > reader->end))
         return trib_trace_reader_corrupt(reader, reader->cursor, reason);
     reader->cursor = next;

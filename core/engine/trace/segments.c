@@ -57,10 +57,12 @@ static int check_old(const char *path, struct trib_error *error) {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY), rc = 0;
 
     if (fd < 0 && errno != ELOOP && errno != ENXIO)
-        return trib_fail(error, -errno, "%s: cannot open an earlier trace: %s", trib_trace_path_shown(path), strerror(errno));
+        return trib_fail(error, -errno, "%s: cannot open an earlier trace: %s", trib_trace_path_shown(path),
+                         strerror(errno));
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
         pread(fd, magic, sizeof magic, 0) != (ssize_t)sizeof magic || !trib_trace_is_magic(magic))
-        rc = trib_fail(error, -EEXIST, "%s: is in the way of an earlier trace and is none; move it away, or name another trace",
+        rc = trib_fail(error, -EEXIST,
+                       "%s: is in the way of an earlier trace and is none; move it away, or name another trace",
                        trib_trace_path_shown(path));
     else if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         rc = trib_fail(error, -EBUSY, "%s: another process is writing this trace", trib_trace_path_shown(path));
@@ -91,7 +93,9 @@ static int shift(const char *path, uint32_t suffix, struct trib_error *error) {
         return rc;
     if (rc == 0)
         rc = move(from, to);
-    return rc ? trib_fail(error, rc, "%s: cannot keep the earlier trace: %s", trib_trace_path_shown(path), strerror(-rc)) : 0;
+    return rc ? trib_fail(error, rc, "%s: cannot keep the earlier trace: %s", trib_trace_path_shown(path),
+                          strerror(-rc))
+              : 0;
 }
 
 static int delete_oldest(const char *path, uint32_t suffix, struct trib_error *error) {
@@ -102,7 +106,9 @@ static int delete_oldest(const char *path, uint32_t suffix, struct trib_error *e
         return rc;
     if (rc == 0 && unlink(oldest) != 0)
         rc = -errno;
-    return rc ? trib_fail(error, rc, "%s: cannot delete the oldest trace: %s", trib_trace_path_shown(path), strerror(-rc)) : 0;
+    return rc ? trib_fail(error, rc, "%s: cannot delete the oldest trace: %s", trib_trace_path_shown(path),
+                          strerror(-rc))
+              : 0;
 }
 
 int trib_trace_segments_rotate(const char *path, uint32_t keep, struct trib_error *error) {
@@ -110,8 +116,10 @@ int trib_trace_segments_rotate(const char *path, uint32_t keep, struct trib_erro
     uint32_t used = 0;
 
     if (keep == 0)
-        return trib_fail(error, -EEXIST, "%s: a trace is there and trace_keep=0 keeps no earlier one; move it away, or raise trace_keep",
-                         trib_trace_path_shown(path));
+        return trib_fail(
+            error, -EEXIST,
+            "%s: a trace is there and trace_keep=0 keeps no earlier one; move it away, or raise trace_keep",
+            trib_trace_path_shown(path));
     while (used < keep && trib_trace_name_of(name, path, used + 1) == 0 && exists(name))
         used++;
     int rc = used == keep ? delete_oldest(path, used--, error) : 0;
@@ -155,7 +163,8 @@ struct trib_trace_segment trib_trace_segment_of(int fd, off_t start, uint8_t *ro
     return found;
 }
 
-int trib_trace_segment_open(const char *base, uint32_t *suffix, const struct trib_trace_segment *wanted, uint8_t *room) {
+int trib_trace_segment_open(const char *base, uint32_t *suffix, const struct trib_trace_segment *wanted,
+                            uint8_t *room) {
     char path[TRIB_TRACE_PATH_BYTES];
 
     for (uint32_t at = *suffix; at <= *suffix + LOOK_AHEAD; at++) {

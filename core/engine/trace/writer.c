@@ -22,12 +22,12 @@
  * evil. */
 #define MODULES_REMEMBERED 4096u
 
-/* Modules and frames are repeated at the head of each file, so that a recording whose first files are deleted still says who
- * wrote; at most this share of a file. */
-#define CARRY_BYTES_MAX     (4u << 20)
-#define CARRY_SHARE         4u
+/* Modules and frames are repeated at the head of each file, so that a recording whose first files are deleted still
+ * says who wrote; at most this share of a file. */
+#define CARRY_BYTES_MAX   (4u << 20)
+#define CARRY_SHARE       4u
 
-#define LAST_BLOCKS_BYTES   (2 * TRIB_TRACE_BLOCK_HEADER_BYTES + 16u + TRIB_TRACE_REASON_BYTES + TRIB_TRACE_END_BYTES)
+#define LAST_BLOCKS_BYTES (2 * TRIB_TRACE_BLOCK_HEADER_BYTES + 16u + TRIB_TRACE_REASON_BYTES + TRIB_TRACE_END_BYTES)
 
 /* One file, up to its last whole block. */
 struct trace_file {
@@ -65,7 +65,8 @@ static uint32_t room_bytes(const struct trib_trace_writer *writer) {
 
 /* ---- the end of a file ---- */
 
-static uint8_t *seal_stop(uint8_t *bytes, enum trib_trace_stop why, const char *reason, struct trib_trace_totals *totals) {
+static uint8_t *seal_stop(uint8_t *bytes, enum trib_trace_stop why, const char *reason,
+                          struct trib_trace_totals *totals) {
     const struct trib_trace_block block = {.sequence = totals->items, .items = 1, .type = TRIB_TRACE_BLOCK_ITEMS};
     uint8_t *payload = bytes + TRIB_TRACE_BLOCK_HEADER_BYTES, *at = payload;
     size_t text_bytes = strlen(reason);
@@ -245,8 +246,8 @@ static int keep_limits(struct trib_trace_writer *writer) {
     if (!writer->file.output.is_file)
         return 0;
     if (limits->floor_bytes && trib_trace_output_free_bytes(&writer->file.output) < limits->floor_bytes) {
-        snprintf(writer->reason, sizeof writer->reason, "free space of the file system fell below disk_floor=%" PRIu64 " bytes",
-                 limits->floor_bytes);
+        snprintf(writer->reason, sizeof writer->reason,
+                 "free space of the file system fell below disk_floor=%" PRIu64 " bytes", limits->floor_bytes);
         return stop(writer, -ENOSPC, TRIB_TRACE_STOP_FLOOR);
     }
     if (limits->max_bytes && writer->file.bytes + sizeof writer->block + LAST_BLOCKS_BYTES > limits->max_bytes)
@@ -278,7 +279,9 @@ static int open_first_file(struct trib_trace_writer *writer, struct trib_error *
         return trib_fail(error, -EINVAL, "%s: limits out of range", shown);
     uint64_t free_bytes = trib_trace_output_free_at(writer->path); /* before anything is moved */
     if (free_bytes < limits->floor_bytes)
-        return trib_fail(error, -ENOSPC, "%s: %" PRIu64 " bytes are free on this file system, disk_floor=%" PRIu64 "; free some, or lower it",
+        return trib_fail(error, -ENOSPC,
+                         "%s: %" PRIu64 " bytes are free on this file system, disk_floor=%" PRIu64
+                         "; free some, or lower it",
                          shown, free_bytes, limits->floor_bytes);
     int rc = trib_trace_output_open(&writer->file.output, writer->path, limits->keep, error);
     if (rc)
@@ -296,8 +299,8 @@ static uint64_t random_identity(void) {
     return identity;
 }
 
-int trib_trace_writer_open_within(struct trib_trace_writer **out, const char *path, const struct trib_trace_limits *limits,
-                                  struct trib_error *error) {
+int trib_trace_writer_open_within(struct trib_trace_writer **out, const char *path,
+                                  const struct trib_trace_limits *limits, struct trib_error *error) {
     const struct trib_trace_limits by_default = TRIB_TRACE_LIMITS_DEFAULT;
     struct trib_trace_writer *writer = calloc(1, sizeof *writer);
 
@@ -305,8 +308,7 @@ int trib_trace_writer_open_within(struct trib_trace_writer **out, const char *pa
         if (writer)
             free(writer->path);
         free(writer);
-        return trib_fail(error, -ENOMEM, "%s: not enough memory for a trace writer",
-                         trib_trace_path_shown(path));
+        return trib_fail(error, -ENOMEM, "%s: not enough memory for a trace writer", trib_trace_path_shown(path));
     }
     writer->limits = limits ? *limits : by_default;
     writer->file.output.fd = -1;
@@ -356,8 +358,7 @@ int trib_trace_write(struct trib_trace_writer *writer, const struct trib_event *
     if (TRIB_UNLIKELY(event->kind < TRIB_EVENT_WRITE || event->kind > TRIB_EVENT_READ ||
                       event->kind == TRIB_TAG_KIND_RETIRED))
         return -EINVAL;
-    if (TRIB_UNLIKELY(room_bytes(writer) < TRIB_TRACE_EVENT_BYTES_MAX) &&
-        trib_trace_flush(writer) != 0)
+    if (TRIB_UNLIKELY(room_bytes(writer) < TRIB_TRACE_EVENT_BYTES_MAX) && trib_trace_flush(writer) != 0)
         return writer->failed;
     writer->cursor = trib_trace_encode_event(&writer->encoder, event, writer->cursor);
     writer->block_items++;
@@ -370,8 +371,7 @@ int trib_trace_write(struct trib_trace_writer *writer, const struct trib_event *
 
 /* Begins an item that is no event and has `body_bytes` of body; the caller then fills exactly that
  * many. */
-static int begin_item(struct trib_trace_writer *writer, enum trib_trace_item_kind kind,
-                      uint32_t body_bytes) {
+static int begin_item(struct trib_trace_writer *writer, enum trib_trace_item_kind kind, uint32_t body_bytes) {
     uint32_t item_bytes = body_bytes + 1 + 5; /* tag, length */
     assert(item_bytes <= TRIB_TRACE_PAYLOAD_BYTES);
     if (writer->failed)
@@ -396,7 +396,8 @@ static const uint8_t *item_start(const struct trib_trace_writer *writer, uint32_
     return writer->cursor - (trib_varint_put(length, body_bytes) - length) - 1;
 }
 
-/* Remembers the item that ends at the cursor, to be repeated in the next file. Without memory it is not: the loss is a name. */
+/* Remembers the item that ends at the cursor, to be repeated in the next file. Without memory it is not: the loss is a
+ * name. */
 static void carry(struct trib_trace_writer *writer, const uint8_t *item) {
     uint32_t bytes = (uint32_t)(writer->cursor - item), room = writer->carry_room ? writer->carry_room : 4096;
     uint64_t share = writer->limits.max_bytes / CARRY_SHARE, most = share < CARRY_BYTES_MAX ? share : CARRY_BYTES_MAX;
@@ -448,8 +449,8 @@ int trib_trace_write_gap(struct trib_trace_writer *writer, uint64_t events, uint
     return rc;
 }
 
-int trib_trace_write_frames(struct trib_trace_writer *writer, uint64_t signature,
-                            const struct trib_frame *frames, uint32_t count) {
+int trib_trace_write_frames(struct trib_trace_writer *writer, uint64_t signature, const struct trib_frame *frames,
+                            uint32_t count) {
     uint8_t body[8 + 1 + TRIB_SIGNATURE_DEPTH_MAX * (8 + 5 + 10)], *end = body + 8;
     if (count > TRIB_SIGNATURE_DEPTH_MAX)
         return -EINVAL;
@@ -473,8 +474,7 @@ bool trib_trace_has_module(const struct trib_trace_writer *writer, uint32_t inde
     return index < MODULES_REMEMBERED && writer->modules[index / 64] >> (index % 64) & 1;
 }
 
-int trib_trace_write_module(struct trib_trace_writer *writer, uint32_t index,
-                            const struct trib_module *module) {
+int trib_trace_write_module(struct trib_trace_writer *writer, uint32_t index, const struct trib_module *module) {
     uint8_t body[5 + 8 + 1 + sizeof module->build_id];
     size_t path_bytes = strnlen(module->path, sizeof module->path - 1);
     if (module->build_id_bytes > sizeof module->build_id)

@@ -130,8 +130,7 @@ struct trib_block_run trib_blocks_find_lowest(const struct trib_blocks *blocks, 
     return run_at(blocks, lba, want);
 }
 
-struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal,
-                                            uint64_t want) {
+struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal, uint64_t want) {
     struct trib_block_run best = {0};
     bool wrapped = false;
     uint64_t lba = goal < blocks->count ? goal : 0;

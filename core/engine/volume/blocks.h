@@ -41,8 +41,7 @@ uint64_t trib_blocks_next_taken(const struct trib_blocks *blocks, uint64_t from,
  * near: the first at or after `goal` (wrapping) that holds all of it; after a bounded search the
  * longest one seen. */
 struct trib_block_run trib_blocks_find_lowest(const struct trib_blocks *blocks, uint64_t want);
-struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal,
-                                            uint64_t want);
+struct trib_block_run trib_blocks_find_near(const struct trib_blocks *blocks, uint64_t goal, uint64_t want);
 
 TRIB_C_END
 #endif

@@ -34,8 +34,7 @@ uint32_t trib_extent_map_find(const struct trib_extent_map *map, uint64_t page) 
     return low;
 }
 
-struct trib_extent trib_extent_map_at(const struct trib_extent_map *map, uint64_t page,
-                                      uint64_t end) {
+struct trib_extent trib_extent_map_at(const struct trib_extent_map *map, uint64_t page, uint64_t end) {
     assert(page < end);
     uint32_t index = trib_extent_map_find(map, page);
     const struct trib_extent *extent = index < map->count ? &map->extents[index] : NULL;
@@ -69,16 +68,14 @@ int trib_extent_map_reserve(struct trib_extent_map *map, uint32_t more) {
 
 static void open_gap(struct trib_extent_map *map, uint32_t index) {
     assert(map->count < map->capacity);
-    memmove(&map->extents[index + 1], &map->extents[index],
-            (map->count - index) * sizeof *map->extents);
+    memmove(&map->extents[index + 1], &map->extents[index], (map->count - index) * sizeof *map->extents);
     map->count++;
 }
 
 static void close_gap(struct trib_extent_map *map, uint32_t index, uint32_t count) {
     if (!count)
         return; /* perhaps there is no array yet */
-    memmove(&map->extents[index], &map->extents[index + count],
-            (map->count - index - count) * sizeof *map->extents);
+    memmove(&map->extents[index], &map->extents[index + count], (map->count - index - count) * sizeof *map->extents);
     map->count -= count;
 }
 
@@ -114,8 +111,7 @@ void trib_extent_map_remove(struct trib_extent_map *map, uint64_t page, uint64_t
         if (end_of(&whole) > end) { /* a hole inside one extent */
             uint32_t skipped = (uint32_t)(end - whole.page);
             open_gap(map, index);
-            map->extents[index] =
-                (struct trib_extent){end, whole.lba + skipped, whole.count - skipped};
+            map->extents[index] = (struct trib_extent){end, whole.lba + skipped, whole.count - skipped};
             return;
         }
     }

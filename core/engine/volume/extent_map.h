@@ -32,8 +32,7 @@ uint32_t trib_extent_map_find(const struct trib_extent_map *map, uint64_t page);
 
 /* A mapped run of [page, end) that begins at `page` (count pages), or, when `page` is a hole, lba
  * UINT32_MAX and the length of the hole. */
-struct trib_extent trib_extent_map_at(const struct trib_extent_map *map, uint64_t page,
-                                      uint64_t end);
+struct trib_extent trib_extent_map_at(const struct trib_extent_map *map, uint64_t page, uint64_t end);
 
 /* Room for `more` extents, so that the following changes cannot fail. 0 or -ENOMEM. */
 int trib_extent_map_reserve(struct trib_extent_map *map, uint32_t more);

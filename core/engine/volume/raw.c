@@ -5,8 +5,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-bool trib_raw_conflicts(const struct trib_blocks *taken, const struct trib_blocks *raw,
-                        struct trib_block_run run) {
+bool trib_raw_conflicts(const struct trib_blocks *taken, const struct trib_blocks *raw, struct trib_block_run run) {
     uint64_t end = run.lba + run.count;
     uint64_t lba = trib_blocks_next_taken(taken, run.lba, end);
     while (lba < end) {
@@ -18,8 +17,7 @@ bool trib_raw_conflicts(const struct trib_blocks *taken, const struct trib_block
     return false;
 }
 
-uint64_t trib_raw_claim(struct trib_blocks *taken, struct trib_blocks *raw,
-                        struct trib_block_run run) {
+uint64_t trib_raw_claim(struct trib_blocks *taken, struct trib_blocks *raw, struct trib_block_run run) {
     uint64_t end = run.lba + run.count, claimed = 0;
     uint64_t lba = trib_blocks_next_free(taken, run.lba);
     while (lba < end) {
@@ -32,8 +30,7 @@ uint64_t trib_raw_claim(struct trib_blocks *taken, struct trib_blocks *raw,
     return claimed;
 }
 
-uint64_t trib_raw_release(struct trib_blocks *taken, struct trib_blocks *raw,
-                          struct trib_block_run run) {
+uint64_t trib_raw_release(struct trib_blocks *taken, struct trib_blocks *raw, struct trib_block_run run) {
     uint64_t end = run.lba + run.count, released = 0;
     uint64_t lba = raw->words ? trib_blocks_next_taken(raw, run.lba, end) : end;
     while (lba < end) {

@@ -10,14 +10,11 @@
 TRIB_C_BEGIN
 
 /* True if a block of the run is taken, but not through file 0. */
-bool trib_raw_conflicts(const struct trib_blocks *taken, const struct trib_blocks *raw,
-                        struct trib_block_run run);
+bool trib_raw_conflicts(const struct trib_blocks *taken, const struct trib_blocks *raw, struct trib_block_run run);
 
 /* Marks the run, which must not conflict. Return how many blocks changed. */
-uint64_t trib_raw_claim(struct trib_blocks *taken, struct trib_blocks *raw,
-                        struct trib_block_run run);
-uint64_t trib_raw_release(struct trib_blocks *taken, struct trib_blocks *raw,
-                          struct trib_block_run run);
+uint64_t trib_raw_claim(struct trib_blocks *taken, struct trib_blocks *raw, struct trib_block_run run);
+uint64_t trib_raw_release(struct trib_blocks *taken, struct trib_blocks *raw, struct trib_block_run run);
 
 TRIB_C_END
 #endif

@@ -32,10 +32,10 @@ struct trib_volume {
     struct trib_volume_config config;
     struct trib_volume_sink sink;
     struct trib_blocks blocks;
-    struct trib_blocks raw; /* blocks written through file 0; allocated at its first write */
-    struct file *files;     /* by id */
-    struct file *windows;   /* list of the files that hold a window */
-    uint64_t cursor;        /* behind the last allocation */
+    struct trib_blocks raw;         /* blocks written through file 0; allocated at its first write */
+    struct file *files;             /* by id */
+    struct file *windows;           /* list of the files that hold a window */
+    uint64_t cursor;                /* behind the last allocation */
     struct trib_volume_stats stats; /* files and extents are counted when asked */
 };
 
@@ -70,13 +70,12 @@ static int emit(struct run_emitter *emitter, uint64_t lba, uint64_t count) {
 int trib_volume_open(struct trib_volume **out, const struct trib_volume_config *config,
                      const struct trib_volume_sink *sink, struct trib_error *error) {
     if (!config->blocks || config->blocks > UINT32_MAX)
-        return trib_fail(error, -EINVAL, "volume: %llu blocks; it takes 1 to %u",
-                         (unsigned long long)config->blocks, UINT32_MAX);
+        return trib_fail(error, -EINVAL, "volume: %llu blocks; it takes 1 to %u", (unsigned long long)config->blocks,
+                         UINT32_MAX);
     struct trib_volume *volume = calloc(1, sizeof *volume);
     if (!volume || trib_blocks_open(&volume->blocks, config->blocks)) {
         free(volume);
-        return trib_fail(error, -ENOMEM, "volume: no memory for %llu blocks",
-                         (unsigned long long)config->blocks);
+        return trib_fail(error, -ENOMEM, "volume: no memory for %llu blocks", (unsigned long long)config->blocks);
     }
     volume->config = *config;
     volume->sink = *sink;
@@ -147,8 +146,8 @@ static void count_used(struct trib_volume *volume, uint64_t blocks) {
 }
 
 /* Free blocks for a file: `needed` of them matter now, `want` (with the window) would be nice. */
-static struct trib_block_run find_space(struct trib_volume *volume, const struct file *file,
-                                        uint64_t needed, uint64_t want) {
+static struct trib_block_run find_space(struct trib_volume *volume, const struct file *file, uint64_t needed,
+                                        uint64_t want) {
     struct trib_blocks *blocks = &volume->blocks;
     if (volume->config.allocation == TRIB_ALLOCATE_FIRST_FIT)
         return trib_blocks_find_lowest(blocks, want);
@@ -174,8 +173,7 @@ static int map_hole(struct trib_volume *volume, struct file *file, uint64_t page
     bool grows = trib_extent_map_find(&file->map, page) == file->map.count;
     struct trib_block_run run = grows ? file->window : (struct trib_block_run){0};
     if (!run.count) {
-        uint64_t want =
-            grows && volume->config.window_blocks > needed ? volume->config.window_blocks : needed;
+        uint64_t want = grows && volume->config.window_blocks > needed ? volume->config.window_blocks : needed;
         run = find_space(volume, file, needed, want);
         if (!run.count) {
             drop_all_windows(volume);
@@ -234,8 +232,7 @@ static int flush_tail(struct trib_volume *volume, struct file *file) {
     return 0;
 }
 
-static int write_file(struct trib_volume *volume, struct file *file,
-                      const struct trib_event *write) {
+static int write_file(struct trib_volume *volume, struct file *file, const struct trib_event *write) {
     uint64_t end_bytes = write->offset_bytes + write->length_bytes;
     uint64_t first = write->offset_bytes / TRIB_BLOCK_BYTES;
     uint64_t end = end_bytes / TRIB_BLOCK_BYTES; /* of the pages whose last byte is written */
@@ -277,16 +274,14 @@ static int check_range(const struct trib_event *event, bool to_end_allowed) {
 
 /* Block range of an event on file 0, cut at nothing: the caller judges what lies beyond the drive.
  */
-static int raw_range(const struct trib_volume *volume, const struct trib_event *event,
-                     struct trib_block_run *out) {
+static int raw_range(const struct trib_volume *volume, const struct trib_event *event, struct trib_block_run *out) {
     uint64_t drive_bytes = volume->config.blocks * TRIB_BLOCK_BYTES;
     uint64_t length_bytes = event->length_bytes;
     if (length_bytes == TRIB_LENGTH_TO_END)
         length_bytes = event->offset_bytes < drive_bytes ? drive_bytes - event->offset_bytes : 0;
     if (event->offset_bytes % TRIB_BLOCK_BYTES || length_bytes % TRIB_BLOCK_BYTES || !length_bytes)
         return -EINVAL;
-    *out = (struct trib_block_run){event->offset_bytes / TRIB_BLOCK_BYTES,
-                                   length_bytes / TRIB_BLOCK_BYTES};
+    *out = (struct trib_block_run){event->offset_bytes / TRIB_BLOCK_BYTES, length_bytes / TRIB_BLOCK_BYTES};
     return 0;
 }
 
@@ -355,10 +350,9 @@ int trib_volume_sync(struct trib_volume *volume, const struct trib_event *sync) 
         return 0;
     bool whole = sync->cause == TRIB_CAUSE_CLOSE || sync->length_bytes == TRIB_LENGTH_TO_END;
     uint64_t begin_page = sync->offset_bytes / TRIB_BLOCK_BYTES;
-    uint64_t last_page =
-        whole ? NO_PAGE : (sync->offset_bytes + sync->length_bytes - 1) / TRIB_BLOCK_BYTES;
-    bool reaches_tail = file->tail_page <= last_page &&
-                        (file->tail_page >= begin_page || sync->cause == TRIB_CAUSE_CLOSE);
+    uint64_t last_page = whole ? NO_PAGE : (sync->offset_bytes + sync->length_bytes - 1) / TRIB_BLOCK_BYTES;
+    bool reaches_tail =
+        file->tail_page <= last_page && (file->tail_page >= begin_page || sync->cause == TRIB_CAUSE_CLOSE);
     if (reaches_tail) {
         int error = flush_tail(volume, file);
         if (error)
@@ -375,8 +369,7 @@ static bool keeps_blocks(const struct trib_event *death) {
 }
 
 /* The blocks of an extent that hold pages of [page, end). */
-static struct trib_block_run overlap(const struct trib_extent *extent, uint64_t page,
-                                     uint64_t end) {
+static struct trib_block_run overlap(const struct trib_extent *extent, uint64_t page, uint64_t end) {
     uint64_t from = extent->page > page ? extent->page : page;
     uint64_t stop = extent->page + extent->count < end ? extent->page + extent->count : end;
     return (struct trib_block_run){extent->lba + (from - extent->page), stop - from};
@@ -405,11 +398,9 @@ static int kill_pages(struct trib_volume *volume, struct file *file, uint64_t pa
     return 0;
 }
 
-static int kill_range(struct trib_volume *volume, struct file *file,
-                      const struct trib_event *death) {
+static int kill_range(struct trib_volume *volume, struct file *file, const struct trib_event *death) {
     uint64_t begin = death->offset_bytes;
-    bool to_end = death->length_bytes == TRIB_LENGTH_TO_END ||
-                  begin + death->length_bytes >= file->size_bytes;
+    bool to_end = death->length_bytes == TRIB_LENGTH_TO_END || begin + death->length_bytes >= file->size_bytes;
     uint64_t page = begin / TRIB_BLOCK_BYTES + (begin % TRIB_BLOCK_BYTES != 0);
     uint64_t end = to_end ? NO_PAGE : (begin + death->length_bytes) / TRIB_BLOCK_BYTES;
     if (page < end) {
@@ -476,12 +467,10 @@ void trib_volume_statistics(const struct trib_volume *volume, struct trib_volume
         out->extents += file->map.count;
 }
 
-uint64_t trib_volume_lookup(const struct trib_volume *volume, uint64_t file_id,
-                            uint64_t offset_bytes) {
+uint64_t trib_volume_lookup(const struct trib_volume *volume, uint64_t file_id, uint64_t offset_bytes) {
     uint64_t page = offset_bytes / TRIB_BLOCK_BYTES;
     if (!file_id) {
-        bool written = page < volume->config.blocks && volume->raw.words &&
-                       trib_blocks_is_taken(&volume->raw, page);
+        bool written = page < volume->config.blocks && volume->raw.words && trib_blocks_is_taken(&volume->raw, page);
         return written ? page : TRIB_LBA_UNKNOWN;
     }
     const struct file *file = find_file(volume, file_id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a policy may see of what was learned: the table of attributes, one row for each (salted) signature, and the deaths
- * that feed it. Lifetimes and ages are in host bytes. Thread safety: reading a stream needs no lock; everything else is
- * called where a policy's functions run under the state's lock (policy.h). */
+/* What a policy may see of what was learned: the table of attributes, one row for each (salted) signature, and the
+ * deaths that feed it. Lifetimes and ages are in host bytes. Thread safety: reading a stream needs no lock; everything
+ * else is called where a policy's functions run under the state's lock (policy.h). */
 #ifndef TRIBUTARY_ATTRIBUTE_H
 #define TRIBUTARY_ATTRIBUTE_H
 
@@ -51,10 +51,11 @@ TRIB_EXPORT void trib_attribute_sample(struct trib_state *state, trib_attribute_
                                        double weight);
 
 /* Mean lifetime, raised by the age of what is still alive; 0 = nothing is known. */
-TRIB_EXPORT double trib_attribute_lifetime(const struct trib_state *state, trib_attribute_ref ref, uint64_t clock_bytes);
+TRIB_EXPORT double trib_attribute_lifetime(const struct trib_state *state, trib_attribute_ref ref,
+                                           uint64_t clock_bytes);
 
-/* The stream a policy gave the row; 0 = none. It is kept with the state and outlives the process, so a reader must check
- * it against the streams that the drive has now. */
+/* The stream a policy gave the row; 0 = none. It is kept with the state and outlives the process, so a reader must
+ * check it against the streams that the drive has now. */
 TRIB_EXPORT uint16_t trib_attribute_stream(const struct trib_state *state, trib_attribute_ref ref);
 TRIB_EXPORT void trib_attribute_place(struct trib_state *state, trib_attribute_ref ref, uint16_t stream);
 

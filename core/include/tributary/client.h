@@ -3,17 +3,17 @@
  * a ring in shared memory, which a daemon empties, and a table that it may only read, in which the daemon says which
  * stream a context has. Policy, drive, trace and learned state are the daemon's (`trib daemon`, `trib record`).
  *
- * A process joins by itself, at its first event: it asks at the daemon's socket and maps what it is given. That is done by
- * a short-lived task which shares the process's memory but not its descriptors: the process's own descriptor table is never
- * touched, and nothing stays open. A daemon that is gone or silent costs a process its events, nothing else; when one
- * comes back the process joins it again.
+ * A process joins by itself, at its first event: it asks at the daemon's socket and maps what it is given. That is done
+ * by a short-lived task which shares the process's memory but not its descriptors: the process's own descriptor table
+ * is never touched, and nothing stays open. A daemon that is gone or silent costs a process its events, nothing else;
+ * when one comes back the process joins it again.
  *
  * Order: within a process as submitted; between processes by the monotonic clock at submit, so a cause (a compiler that
  * wrote and exited) always comes before its effect (the make that deletes). Why: docs/decisions/0009-sessions.md.
  *
- * Thread safety: open and close once; everything else from any thread and from signal handlers, without lock or memory of
- * its own, keeps errno. After fork, of whatever kind, the child joins for itself at its first event. A process that ends,
- * by exit or by SIGKILL, need not say so. */
+ * Thread safety: open and close once; everything else from any thread and from signal handlers, without lock or memory
+ * of its own, keeps errno. After fork, of whatever kind, the child joins for itself at its first event. A process that
+ * ends, by exit or by SIGKILL, need not say so. */
 #ifndef TRIBUTARY_CLIENT_H
 #define TRIBUTARY_CLIENT_H
 
@@ -45,7 +45,8 @@ TRIB_EXPORT bool trib_client_wanted(const struct trib_client *client);
 TRIB_EXPORT bool trib_client_is_joined(const struct trib_client *client);
 
 /* Joins now if it has not yet. 0; -ENOENT, -ECONNREFUSED, -EACCES (not on the daemon's list), -ETIMEDOUT, -EUSERS,
- * -EPROTO (another version), -ENOMEM, -EAGAIN (tried a moment ago), -EBUSY (a task of another process in this memory). */
+ * -EPROTO (another version), -ENOMEM, -EAGAIN (tried a moment ago), -EBUSY (a task of another process in this memory).
+ */
 TRIB_EXPORT int trib_client_join(struct trib_client *client);
 
 /* Queues an event; the daemon adds who this is (thread, tenant). The frames of a signature that the daemon has not seen
@@ -58,25 +59,27 @@ TRIB_EXPORT void trib_client_name_signature(struct trib_client *client, uint64_t
 /* Names a file in the record so that people can read it. Dropped silently when there is no room. */
 TRIB_EXPORT void trib_client_name_file(struct trib_client *client, uint64_t file, const char *path);
 
-/* The stream that the daemon's policy gave this context at its last write, a poll (up to 16 ms) ago. Of a call path that
- * it has not met: what it says of such writes by an unknown one. 0 = unknown: nothing like it was written since the first
- * call, or it lost its place in the table of 16384 contexts to another. The first call should come before the first
- * write. */
+/* The stream that the daemon's policy gave this context at its last write, a poll (up to 16 ms) ago. Of a call path
+ * that it has not met: what it says of such writes by an unknown one. 0 = unknown: nothing like it was written since
+ * the first call, or it lost its place in the table of 16384 contexts to another. The first call should come before the
+ * first write. */
 TRIB_EXPORT uint16_t trib_client_place(struct trib_client *client, const struct trib_context *who);
 
-/* The daemon's status. As text (TRIB_STATUS_JSON, TRIB_STATUS_OPENMETRICS): bytes without the final zero. As a record: 0,
- * -EPROTO (a daemon of another version). Else -errno as for join. Not for write paths: waits up to a second. */
+/* The daemon's status. As text (TRIB_STATUS_JSON, TRIB_STATUS_OPENMETRICS): bytes without the final zero. As a record:
+ * 0, -EPROTO (a daemon of another version). Else -errno as for join. Not for write paths: waits up to a second. */
 TRIB_EXPORT long trib_client_status_text(struct trib_client *client, enum trib_status_kind kind, char *text,
                                          size_t capacity);
 TRIB_EXPORT int trib_client_status(struct trib_client *client, struct trib_status *out);
 
-/* A daemon of its own for whoever has these options (docs/options.md): started if there is none, shared by all processes
- * of this user that name the same options in the same folder; it ends some seconds after the last of them. It is nobody's
- * child and inherits no descriptor. At start-up; waits until it answers (5 s at most). address: at least 108 bytes.
- * 0; -EINVAL with the sentence of the daemon; -ENOENT (no `trib` to be found), -ETIMEDOUT, -ENOMEM, -errno. */
+/* A daemon of its own for whoever has these options (docs/options.md): started if there is none, shared by all
+ * processes of this user that name the same options in the same folder; it ends some seconds after the last of them. It
+ * is nobody's child and inherits no descriptor. At start-up; waits until it answers (5 s at most). address: at least
+ * 108 bytes. 0; -EINVAL with the sentence of the daemon; -ENOENT (no `trib` to be found), -ETIMEDOUT, -ENOMEM, -errno.
+ */
 TRIB_EXPORT int trib_client_start_daemon(const char *options, char *address, size_t capacity, struct trib_error *error);
 
-/* Why nothing that a program writes is recorded: no loader puts a library into it, or it makes its system calls itself. */
+/* Why nothing that a program writes is recorded: no loader puts a library into it, or it makes its system calls itself.
+ */
 enum trib_uncovered {
     TRIB_COVERED = 0,
     TRIB_UNCOVERED_SETUID = 1,      /* setuid, setgid, file capabilities: LD_PRELOAD is ignored */
@@ -88,8 +91,8 @@ enum trib_uncovered {
     TRIB_UNCOVERED_COUNT = 7,
 };
 static inline const char *trib_uncovered_name(uint32_t why) {
-    static const char *const names[TRIB_UNCOVERED_COUNT] = {"covered", "setuid", "static", "Go", "another machine",
-                                                            "cleared environment", "another user"};
+    static const char *const names[TRIB_UNCOVERED_COUNT] = {
+        "covered", "setuid", "static", "Go", "another machine", "cleared environment", "another user"};
     return why < TRIB_UNCOVERED_COUNT ? names[why] : "?";
 }
 

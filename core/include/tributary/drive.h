@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drive seam: who takes the write. A drive never sees a policy; garbage collection of an emulated one asks through a
- * callback. A registry entry has groups of functions, one for each way to reach it; a NULL group is a way it does not have.
- * Thread safety: calls come from one thread at a time. */
+/* The drive seam: who takes the write. A drive never sees a policy; garbage collection of an emulated one asks through
+ * a callback. A registry entry has groups of functions, one for each way to reach it; a NULL group is a way it does not
+ * have. Thread safety: calls come from one thread at a time. */
 #ifndef TRIBUTARY_DRIVE_H
 #define TRIBUTARY_DRIVE_H
 
@@ -17,23 +17,21 @@ TRIB_C_BEGIN
 /* Grows whenever anything below changes. */
 #define TRIB_DRIVE_VERSION 1u
 
-/* Destination (internal stream number) of a page under collection. `stream` is the external one that the host wrote it to;
- * `victim_class` the victim's internal stream, or its external one. */
-typedef uint16_t trib_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class,
-                                  bool internal);
+/* Destination (internal stream number) of a page under collection. `stream` is the external one that the host wrote it
+ * to; `victim_class` the victim's internal stream, or its external one. */
+typedef uint16_t trib_relocate_fn(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class, bool internal);
 
 /* A superblock was collected; ages in host blocks since it was opened and closed. */
-typedef void trib_reclaimed_fn(void *arg, uint16_t stream, bool internal, uint64_t opened_age,
-                               uint64_t closed_age);
+typedef void trib_reclaimed_fn(void *arg, uint16_t stream, bool internal, uint64_t opened_age, uint64_t closed_age);
 
 /* What a drive is opened for. */
 struct trib_drive_env {
     const struct trib_drive *drive; /* the table that is being opened: one made at run time finds itself */
-    uint32_t streams;             /* wanted besides S0; a drive with fewer maps the rest to S0 and counts them */
-    const char *own_gc;           /* destination of survivors that belongs to the policy (gc=own); NULL: none */
-    trib_relocate_fn *relocate;   /* may be NULL */
-    trib_reclaimed_fn *reclaimed; /* may be NULL */
-    void *gc_arg;                 /* of both */
+    uint32_t streams;               /* wanted besides S0; a drive with fewer maps the rest to S0 and counts them */
+    const char *own_gc;             /* destination of survivors that belongs to the policy (gc=own); NULL: none */
+    trib_relocate_fn *relocate;     /* may be NULL */
+    trib_reclaimed_fn *reclaimed;   /* may be NULL */
+    void *gc_arg;                   /* of both */
 };
 
 struct trib_drive_description {
@@ -55,12 +53,12 @@ struct trib_drive_stats {
     uint64_t host_pages, gc_pages, erases, discarded_pages, read_pages;
     uint64_t metadata_pages, metadata_read_pages;      /* programs and reads of translation pages */
     uint64_t map_lookups, map_misses, map_cache_bytes; /* by the host; 0 without a mapping cache */
-    uint64_t streams_remapped; /* pages written to streams that the drive does not have */
-    uint32_t streams_used;     /* external streams that ever got a write */
-    uint32_t open_units_peak;  /* superblocks open at once, at most */
-    uint64_t live_pages, live_pages_peak; /* valid now, and at most */
-    double waf;                           /* 0 = unknown */
-    double virtual_seconds;               /* latency model; 0 = off */
+    uint64_t streams_remapped;                         /* pages written to streams that the drive does not have */
+    uint32_t streams_used;                             /* external streams that ever got a write */
+    uint32_t open_units_peak;                          /* superblocks open at once, at most */
+    uint64_t live_pages, live_pages_peak;              /* valid now, and at most */
+    double waf;                                        /* 0 = unknown */
+    double virtual_seconds;                            /* latency model; 0 = off */
 };
 
 /* Shadow: addresses and streams of a model, no data. lba and blocks in TRIB_BLOCK_BYTES. */
@@ -78,8 +76,7 @@ struct trib_drive {
     const char *summary;
     const struct trib_option_spec *options;
 
-    int (*open)(void **self, const struct trib_drive_env *env, struct trib_options *options,
-                struct trib_error *error);
+    int (*open)(void **self, const struct trib_drive_env *env, struct trib_options *options, struct trib_error *error);
     int (*close)(void *self);
     void (*describe)(void *self, struct trib_drive_description *out);
     void (*stats)(void *self, struct trib_drive_stats *out);

@@ -9,7 +9,7 @@
 /* Around the declarations of every C header. */
 #ifdef __cplusplus
 #define TRIB_C_BEGIN extern "C" {
-#define TRIB_C_END }
+#define TRIB_C_END   }
 #else
 #define TRIB_C_BEGIN
 #define TRIB_C_END

@@ -11,11 +11,11 @@
 
 TRIB_C_BEGIN
 
-#define TRIB_BLOCK_BYTES 4096u               /* the drive's logical page */
-#define TRIB_STREAM_UNDECIDED UINT16_MAX     /* the pipeline asks the policy */
-#define TRIB_LBA_UNKNOWN UINT64_MAX          /* the block address is not known yet */
-#define TRIB_LENGTH_TO_END UINT64_MAX        /* a death from offset to the end of the file */
-#define TRIB_LEVEL_UNKNOWN INT8_MIN
+#define TRIB_BLOCK_BYTES      4096u      /* the drive's logical page */
+#define TRIB_STREAM_UNDECIDED UINT16_MAX /* the pipeline asks the policy */
+#define TRIB_LBA_UNKNOWN      UINT64_MAX /* the block address is not known yet */
+#define TRIB_LENGTH_TO_END    UINT64_MAX /* a death from offset to the end of the file */
+#define TRIB_LEVEL_UNKNOWN    INT8_MIN
 #define TRIB_ACTIVITY_UNKNOWN UINT8_MAX
 
 enum trib_event_kind {
@@ -54,7 +54,7 @@ enum trib_file_kind {
     TRIB_FILE_CURRENT = 7, /* CURRENT, IDENTITY, LOCK: tiny control files */
     TRIB_FILE_TEMP = 8,
     TRIB_FILE_OTHER = 9,
-    TRIB_FILE_COLD = 10, /* prefilled by the harness, never dies */
+    TRIB_FILE_COLD = 10,         /* prefilled by the harness, never dies */
     TRIB_FILE_SST_INDEX = 11,    /* beside the data file: Cassandra's Index.db, Summary.db */
     TRIB_FILE_SST_META = 12,     /* beside the data file: CompressionInfo.db, Statistics.db, Filter.db */
     TRIB_FILE_DATABASE = 13,     /* pages updated in place */
@@ -80,11 +80,11 @@ enum trib_write_hint {
 struct trib_context {
     uint64_t signature;     /* stable 64-bit id of the call path; 0 = unknown */
     uint16_t column_family; /* 16-bit hash of the column family's name; 0 = unknown */
-    uint16_t tenant;        /* in a session the program's number, else as the adapter says; dense from 0 within a trace */
-    uint8_t file_kind;      /* enum trib_file_kind */
-    uint8_t write_hint;     /* enum trib_write_hint */
-    uint8_t io_activity;    /* the engine's own number (RocksDB Env::IOActivity); TRIB_ACTIVITY_UNKNOWN */
-    int8_t level;           /* LSM output level; TRIB_LEVEL_UNKNOWN */
+    uint16_t tenant;     /* in a session the program's number, else as the adapter says; dense from 0 within a trace */
+    uint8_t file_kind;   /* enum trib_file_kind */
+    uint8_t write_hint;  /* enum trib_write_hint */
+    uint8_t io_activity; /* the engine's own number (RocksDB Env::IOActivity); TRIB_ACTIVITY_UNKNOWN */
+    int8_t level;        /* LSM output level; TRIB_LEVEL_UNKNOWN */
 };
 
 struct trib_event {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a component (policy, drive, adapter) takes its part of "key=value,key=value": it declares its keys as a table of
- * specs and takes them into a struct of its own. The same tables are printed by `trib options`. Thread safety: one owner. */
+ * specs and takes them into a struct of its own. The same tables are printed by `trib options`. Thread safety: one
+ * owner. */
 #ifndef TRIBUTARY_OPTIONS_H
 #define TRIBUTARY_OPTIONS_H
 
@@ -27,15 +28,16 @@ enum trib_option_type {
 
 struct trib_option_spec {
     const char *key;
-    const char *fallback; /* default, as text; NULL leaves the field as it is */
-    const char *choices;  /* ENUM, FLAGS */
-    const char *help;     /* one line: meaning, unit, source */
+    const char *fallback;    /* default, as text; NULL leaves the field as it is */
+    const char *choices;     /* ENUM, FLAGS */
+    const char *help;        /* one line: meaning, unit, source */
     double minimum, maximum; /* numbers; both 0 = unbounded */
-    size_t offset;        /* of the field in the taking struct */
+    size_t offset;           /* of the field in the taking struct */
     enum trib_option_type type;
 };
 
-#define TRIB_OPTIONS_END { .key = NULL }
+#define TRIB_OPTIONS_END                                                                                               \
+    { .key = NULL }
 
 struct trib_options;
 

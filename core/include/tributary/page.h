@@ -9,8 +9,8 @@
  *   io_activity    class of the page << 4 | min(15, floor(log2(modifications since its last flush)))
  *   file_kind      TRIB_FILE_DATABASE or TRIB_FILE_TEMP: only pages of these have such an io_activity
  *
- * So the salts of the attribute table, and the tree of contexts of policy `tributary`, back off from the whole context to
- * the call path by themselves. Thread safety: pure functions. */
+ * So the salts of the attribute table, and the tree of contexts of policy `tributary`, back off from the whole context
+ * to the call path by themselves. Thread safety: pure functions. */
 #ifndef TRIBUTARY_PAGE_H
 #define TRIBUTARY_PAGE_H
 
@@ -23,11 +23,11 @@ TRIB_C_BEGIN
 
 /* Four bits, stored in traces: append only. 15 stays free, because TRIB_ACTIVITY_UNKNOWN would be one of its values. */
 enum trib_page_class {
-    TRIB_PAGE_UNKNOWN = 0,       /* its header makes no sense, or the engine does not say */
-    TRIB_PAGE_LEAF = 1,          /* B-tree, level 0 */
-    TRIB_PAGE_NODE = 2,          /* B-tree, above */
-    TRIB_PAGE_INDEX = 3,         /* B-tree, level unreadable: compressed or encrypted */
-    TRIB_PAGE_SPATIAL = 4,       /* R-tree */
+    TRIB_PAGE_UNKNOWN = 0, /* its header makes no sense, or the engine does not say */
+    TRIB_PAGE_LEAF = 1,    /* B-tree, level 0 */
+    TRIB_PAGE_NODE = 2,    /* B-tree, above */
+    TRIB_PAGE_INDEX = 3,   /* B-tree, level unreadable: compressed or encrypted */
+    TRIB_PAGE_SPATIAL = 4, /* R-tree */
     TRIB_PAGE_UNDO = 5,
     TRIB_PAGE_TRANSACTIONS = 6,  /* transaction system and rollback segment headers */
     TRIB_PAGE_SPACE_MAP = 7,     /* which pages of the file are in use */

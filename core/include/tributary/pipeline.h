@@ -3,9 +3,9 @@
  * core/engine/pipeline.c. Options grammar: "key=value,key=value" (docs/options.md); an unknown key, policy, drive or
  * preset is an error that lists the valid ones.
  *
- * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: the pipeline of a daemon, with
- * option `session`: processes join (tributary/client.h) and submit; a maintenance thread takes their events in the order of
- * time, writes the trace and runs the same flow. */
+ * Two ways in. Replay: trib_pipeline_process, one caller, synchronous, deterministic. Live: the pipeline of a daemon,
+ * with option `session`: processes join (tributary/client.h) and submit; a maintenance thread takes their events in the
+ * order of time, writes the trace and runs the same flow. */
 #ifndef TRIBUTARY_PIPELINE_H
 #define TRIBUTARY_PIPELINE_H
 
@@ -32,9 +32,9 @@ struct trib_drive;
 TRIB_EXPORT int trib_pipeline_open(struct trib_pipeline **out, const char *options, bool live,
                                    struct trib_error *error);
 
-/* The same with something put around the policy and the drive that the options name, before they are opened: each call is
- * given one and answers with the table to open instead, which must outlive the pipeline. Each may be NULL. What a laboratory
- * counts, predicts or ablates is such a wrapper (lab/wrap), so that the flow need not know. */
+/* The same with something put around the policy and the drive that the options name, before they are opened: each call
+ * is given one and answers with the table to open instead, which must outlive the pipeline. Each may be NULL. What a
+ * laboratory counts, predicts or ablates is such a wrapper (lab/wrap), so that the flow need not know. */
 struct trib_pipeline_wraps {
     void *arg;
     const struct trib_policy *(*policy)(void *arg, const struct trib_policy *named);
@@ -98,7 +98,7 @@ struct trib_drive_report {
     uint32_t streams;
     char gc[16], victim[16];
     uint64_t host_pages, gc_pages, erases, discarded_pages, live_pages, live_pages_peak;
-    uint64_t metadata_pages, metadata_read_pages; /* programs and reads of the mapping table on flash */
+    uint64_t metadata_pages, metadata_read_pages;      /* programs and reads of the mapping table on flash */
     uint64_t map_lookups, map_misses, map_cache_bytes; /* of the host; 0 without a mapping cache */
     uint32_t streams_used, open_units_peak;
     double virtual_seconds;

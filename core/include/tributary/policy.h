@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy seam: who decides the stream. A policy is one constant table of functions; it never sees a drive, it meets one
- * in the flow. Policies come from the engine's own list and from packs: shared objects built against these headers alone
- * and loaded with --policy-pack FILE (docs/howto/policy-pack.md).
+/* The policy seam: who decides the stream. A policy is one constant table of functions; it never sees a drive, it meets
+ * one in the flow. Policies come from the engine's own list and from packs: shared objects built against these headers
+ * alone and loaded with --policy-pack FILE (docs/howto/policy-pack.md).
  *
- * Thread safety: all functions but place run on the thread of the flow (maintenance thread or replayer) under the state's
- * lock. place may run on any thread, takes no lock, never allocates and cannot fail; with TRIB_NEEDS_LBA it, too, runs on
- * the thread of the flow only, and may change the policy. Tables are constant and outlive every pipeline. */
+ * Thread safety: all functions but place run on the thread of the flow (maintenance thread or replayer) under the
+ * state's lock. place may run on any thread, takes no lock, never allocates and cannot fail; with TRIB_NEEDS_LBA it,
+ * too, runs on the thread of the flow only, and may change the policy. Tables are constant and outlive every pipeline.
+ */
 #ifndef TRIBUTARY_POLICY_H
 #define TRIBUTARY_POLICY_H
 
@@ -19,7 +20,8 @@
 
 TRIB_C_BEGIN
 
-/* Grows whenever anything that a policy includes, calls or is called with changes. A pack of another version is refused. */
+/* Grows whenever anything that a policy includes, calls or is called with changes. A pack of another version is
+ * refused. */
 #define TRIB_POLICY_VERSION 1u
 
 /* What a policy relies on. `trib compare` says so when a trace lacks it. */
@@ -39,7 +41,7 @@ enum trib_policy_needs {
     TRIB_NEEDS_ANY_NAME = 1u << 10, /* a virtual stream, file kind, hint or level: whichever there is */
 };
 
-#define TRIB_NEVER UINT64_MAX
+#define TRIB_NEVER           UINT64_MAX
 
 #define TRIB_POLICY_DEFAULT  "pcstream" /* what a pipeline takes when nobody says */
 #define TRIB_POLICY_BASELINE "none"     /* what comparisons are relative to: a drive without streams */
@@ -121,8 +123,7 @@ struct trib_policy {
     const char *gc; /* the destination of survivors that belongs to it (gc=own), by name; NULL: none */
     const struct trib_policy_variant *variants; /* may be NULL */
 
-    int (*open)(void **self, const struct trib_policy_env *env, struct trib_options *options,
-                struct trib_error *error);
+    int (*open)(void **self, const struct trib_policy_env *env, struct trib_options *options, struct trib_error *error);
     void (*close)(void *self);
     uint16_t (*place)(void *self, const struct trib_placement *write); /* 0..m */
     void (*died)(void *self, const struct trib_death *death);          /* may be NULL */
@@ -152,8 +153,8 @@ struct trib_policy_pack {
 TRIB_EXPORT const struct trib_policy *const *trib_policies(void);
 /* By name; NULL + a sentence listing the valid names. */
 TRIB_EXPORT const struct trib_policy *trib_policy_find(const char *name, struct trib_error *error);
-/* All of a pack's policies or none: 0, -EPROTO (another version), -EINVAL (no policy, or one lacks a name or a function),
- * -EEXIST (a name is taken), -ENOSPC. */
+/* All of a pack's policies or none: 0, -EPROTO (another version), -EINVAL (no policy, or one lacks a name or a
+ * function), -EEXIST (a name is taken), -ENOSPC. */
 TRIB_EXPORT int trib_policies_add(const struct trib_policy_pack *pack, struct trib_error *error);
 /* Loads a shared object, which stays loaded, and adds its pack. As trib_policies_add; -ENOENT, -EACCES (the file);
  * -ENOEXEC (no shared object of this machine, a symbol is missing, or it has no table). */

@@ -41,7 +41,7 @@ TRIB_C_BEGIN
 
 /* One frame of a call path, innermost first. */
 struct trib_frame {
-    uint64_t build_id; /* 64-bit hash of the module's GNU build-id (of its name when it has none) */
+    uint64_t build_id;     /* 64-bit hash of the module's GNU build-id (of its name when it has none) */
     uint64_t offset_bytes; /* return address minus load base */
     uint32_t module;       /* index for trib_signature_module */
 };
@@ -57,8 +57,7 @@ struct trib_signature_stats {
     uint64_t memo_hits, memo_misses, memo_rejected; /* rejected: key matched, a slot did not */
     uint64_t unwind_rules,
         unwind_failures; /* failures: stopped early at code without usable rules, or outside the stack */
-    uint64_t signatures,
-        signatures_dropped; /* dropped: misses that a full dictionary could not keep */
+    uint64_t signatures, signatures_dropped; /* dropped: misses that a full dictionary could not keep */
     uint64_t modules;
 };
 
@@ -83,8 +82,7 @@ TRIB_EXPORT void trib_signature_alternate_stack(const void *low, size_t bytes);
 
 /* Frames of a captured signature. Returns the number of frames (0 if unknown), writes at most
  * `capacity`. */
-TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames,
-                                           unsigned capacity);
+TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames, unsigned capacity);
 
 /* For an adapter that knows more of a path than return addresses, such as Java methods. A frame of code that no ELF
  * file holds, as a module of its own: `name` is its identity, "java:" and what people should read, descriptor behind
@@ -108,8 +106,8 @@ TRIB_EXPORT size_t trib_signature_frame_text(const struct trib_module *module, u
  * or another run: the module is found by path and must have the same build-id; separate debug files are used where
  * Debian puts them. C++ names come demangled and without parameters if a C++ runtime can be found. Opens files and
  * allocates: not for write paths. Returns the length as snprintf does. */
-TRIB_EXPORT size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offset_bytes,
-                                            char *text, size_t capacity);
+TRIB_EXPORT size_t trib_signature_symbolise(const struct trib_module *module, uint64_t offset_bytes, char *text,
+                                            size_t capacity);
 
 TRIB_EXPORT void trib_signature_statistics(struct trib_signature_stats *out);
 

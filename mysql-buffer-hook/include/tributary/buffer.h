@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who dirtied this page? For storage engines that write through a buffer of their own: one call path changes a page, quite
- * another (page cleaner, checkpointer, doublewrite) writes it later, so the writer's call path says nothing. With this
- * header the engine tells Tributary while it is still known. Copy it into the engine's tree; it needs <dlfcn.h> and
- * nothing else. C99 and C++.
+/* Who dirtied this page? For storage engines that write through a buffer of their own: one call path changes a page,
+ * quite another (page cleaner, checkpointer, doublewrite) writes it later, so the writer's call path says nothing. With
+ * this header the engine tells Tributary while it is still known. Copy it into the engine's tree; it needs <dlfcn.h>
+ * and nothing else. C99 and C++.
  *
  *     #include "tributary/buffer.h"
  *
@@ -18,14 +18,15 @@
  *     }
  *
  * There is no link dependency: the first call looks for the symbol trib_buffer_api_1, which is there when a Tributary
- * library is preloaded; without it every call is one predicted branch. A library loaded into the running program is found
- * by calling trib_buffer_look_again().
+ * library is preloaded; without it every call is one predicted branch. A library loaded into the running program is
+ * found by calling trib_buffer_look_again().
  *
- * A call may be made by any thread, and by any process that was forked after attach(): one may note what another flushes.
- * None blocks, allocates (but attach), touches errno, or makes a system call (but attach, and the first note of a thread
- * or of a call path). Order: note() while the page is latched for writing, flush() while nobody may change it, the write
- * after that; then the engine's own latch keeps one page's calls apart. `file` and `page` are the engine's own
- * numbers, e.g. (space id, page number) or (relation << 4 | fork, block); `file` below 2^32, `page` below 2^32. */
+ * A call may be made by any thread, and by any process that was forked after attach(): one may note what another
+ * flushes. None blocks, allocates (but attach), touches errno, or makes a system call (but attach, and the first note
+ * of a thread or of a call path). Order: note() while the page is latched for writing, flush() while nobody may change
+ * it, the write after that; then the engine's own latch keeps one page's calls apart. `file` and `page` are the
+ * engine's own numbers, e.g. (space id, page number) or (relation << 4 | fork, block); `file` below 2^32, `page` below
+ * 2^32. */
 #ifndef TRIBUTARY_BUFFER_H
 #define TRIBUTARY_BUFFER_H
 
@@ -79,15 +80,16 @@ static inline void trib_buffer_look_again(void) {
 
 #define TRIB_BUFFER_CALL(call)                                                                                         \
     do {                                                                                                               \
-        const struct trib_buffer_api *api = trib_buffer_library();                                                         \
+        const struct trib_buffer_api *api = trib_buffer_library();                                                     \
         if (__builtin_expect(api != NULL, 0))                                                                          \
             api->call;                                                                                                 \
     } while (0)
 
-/* At start, before any fork: the size of a page and the number of frames in the pool. "innodb" says that the pages carry
- * InnoDB's headers, so that they need no flush(). 0; -1 without the library or its memory. Optional, but without it the
- * table is not shared with processes forked later, and sized by guess. Again, by the same process: its pool is empty anew
- * (a postmaster after a crash of a child), all notes are forgotten, and nobody may call the others meanwhile. */
+/* At start, before any fork: the size of a page and the number of frames in the pool. "innodb" says that the pages
+ * carry InnoDB's headers, so that they need no flush(). 0; -1 without the library or its memory. Optional, but without
+ * it the table is not shared with processes forked later, and sized by guess. Again, by the same process: its pool is
+ * empty anew (a postmaster after a crash of a child), all notes are forgotten, and nobody may call the others
+ * meanwhile. */
 static inline int trib_buffer_attach(const char *engine, size_t page_bytes, size_t frames) {
     const struct trib_buffer_api *api = trib_buffer_library();
     return api ? api->attach(engine, page_bytes, frames) : -1;
@@ -114,8 +116,8 @@ static inline void trib_buffer_forget(uint64_t file, uint64_t first, uint64_t co
     TRIB_BUFFER_CALL(forget(file, first, count));
 }
 
-/* What else tells this thread's modifications apart from now on (statement kind, plan, tenant); 0 = nothing. Returns what
- * it was. Optional. */
+/* What else tells this thread's modifications apart from now on (statement kind, plan, tenant); 0 = nothing. Returns
+ * what it was. Optional. */
 static inline uint64_t trib_buffer_tag(uint64_t tag) {
     const struct trib_buffer_api *api = trib_buffer_library();
     return api ? api->tag(tag) : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The adapter between RocksDB and one daemon.
 //
-// An adapter lives from the first use of its options to the end of the process, so
-// that file systems, files and loggers may come and go, in any order, on any
+// An adapter lives from the first use of its options to the end of the process,
+// so that file systems, files and loggers may come and go, in any order, on any
 // thread, also while static objects are destroyed.
 //
 // Thread safety: everything may be called from any thread. Report() never
@@ -20,8 +20,9 @@
 
 class TributaryAdapter {
  public:
-  // The adapter of these options; opened on first use. nullptr, and one sentence
-  // in *error, when an option is wrong or there is no daemon to be had.
+  // The adapter of these options; opened on first use. nullptr, and one
+  // sentence in *error, when an option is wrong or there is no daemon to be
+  // had.
   static TributaryAdapter* Open(const std::string& uri, std::string* error);
 
   // The adapter that was opened first, or nullptr.
@@ -68,7 +69,7 @@ class TributaryAdapter {
   };
 
   TributaryAdapter(const TributaryOptions& options, const std::string& in_force,
-                trib_client* client);
+                   trib_client* client);
 
   bool Status(trib_status* status);
 

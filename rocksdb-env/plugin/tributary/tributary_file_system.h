@@ -32,7 +32,8 @@ class TributaryFileSystem : public ROCKSDB_NAMESPACE::FileSystemWrapper {
   static const char* kClassName() { return "TributaryFileSystem"; }
   const char* Name() const override { return kClassName(); }
 
-  // The adapter of a file system made here, or nullptr. Never follows the pointer.
+  // The adapter of a file system made here, or nullptr. Never follows the
+  // pointer.
   static TributaryAdapter* AdapterOf(const void* file_system);
 
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,

@@ -14,7 +14,8 @@ class TributaryLogger : public ROCKSDB_NAMESPACE::Logger {
  public:
   using Logger = ROCKSDB_NAMESPACE::Logger;
 
-  TributaryLogger(const std::shared_ptr<Logger>& target, TributaryAdapter* adapter)
+  TributaryLogger(const std::shared_ptr<Logger>& target,
+                  TributaryAdapter* adapter)
       : target_(target), adapter_(adapter) {}
   ~TributaryLogger() override { Close().PermitUncheckedError(); }
 

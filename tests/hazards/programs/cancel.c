@@ -112,17 +112,57 @@ static void call_execve(void) {
 static void call_none(void) {
 }
 
-#define ROW(name) {#name, call_##name}
+#define ROW(name)                                                                                                      \
+    { #name, call_##name }
 static const struct {
     const char *name;
     void (*call)(void);
-} calls[] = {ROW(write), ROW(pwrite), ROW(writev), ROW(pwritev), ROW(pwritev2), ROW(open), ROW(openat), ROW(creat),
-             ROW(close), ROW(close_bad), ROW(close_open), ROW(close_range), ROW(dup), ROW(dup2), ROW(dup3), ROW(fcntl),
-             ROW(fcntl_dup), ROW(fcntl_lock), ROW(fcntl_lock_wait), ROW(lseek), ROW(unlink), ROW(unlinkat),
-             ROW(remove), ROW(rename), ROW(renameat), ROW(renameat2), ROW(truncate), ROW(ftruncate), ROW(fallocate),
-             ROW(fsync), ROW(fdatasync), ROW(sync_file_range), ROW(mmap), ROW(munmap), ROW(msync),
-             ROW(copy_file_range), ROW(sendfile), ROW(splice), ROW(sendmsg), ROW(raw_write), ROW(raw_fsync),
-             ROW(fopen), ROW(fclose), ROW(posix_spawn), ROW(execve), ROW(none)};
+} calls[] = {ROW(write),
+             ROW(pwrite),
+             ROW(writev),
+             ROW(pwritev),
+             ROW(pwritev2),
+             ROW(open),
+             ROW(openat),
+             ROW(creat),
+             ROW(close),
+             ROW(close_bad),
+             ROW(close_open),
+             ROW(close_range),
+             ROW(dup),
+             ROW(dup2),
+             ROW(dup3),
+             ROW(fcntl),
+             ROW(fcntl_dup),
+             ROW(fcntl_lock),
+             ROW(fcntl_lock_wait),
+             ROW(lseek),
+             ROW(unlink),
+             ROW(unlinkat),
+             ROW(remove),
+             ROW(rename),
+             ROW(renameat),
+             ROW(renameat2),
+             ROW(truncate),
+             ROW(ftruncate),
+             ROW(fallocate),
+             ROW(fsync),
+             ROW(fdatasync),
+             ROW(sync_file_range),
+             ROW(mmap),
+             ROW(munmap),
+             ROW(msync),
+             ROW(copy_file_range),
+             ROW(sendfile),
+             ROW(splice),
+             ROW(sendmsg),
+             ROW(raw_write),
+             ROW(raw_fsync),
+             ROW(fopen),
+             ROW(fclose),
+             ROW(posix_spawn),
+             ROW(execve),
+             ROW(none)};
 
 static void clean_up(void *unused) {
     (void)unused;

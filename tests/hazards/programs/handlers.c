@@ -12,7 +12,7 @@
 #include "hazard.h"
 
 #define SIGNALS 6000
-#define ROUNDS 1500
+#define ROUNDS  1500
 
 static volatile sig_atomic_t signals, failures;
 static int shared_fd;
@@ -226,11 +226,16 @@ static int jumps_out(void) {
 }
 
 int main(int count, char **values) {
-    static const struct hazard hazards[] = {{"main_opens", main_opens},       {"main_writes", main_writes},
-                                            {"main_renames", main_renames},   {"main_maps", main_maps},
-                                            {"main_forks", main_forks},       {"first", first_in_handler},
-                                            {"small_stack", on_small_stack},  {"threads", with_threads},
-                                            {"jumps", jumps_out},             {NULL, NULL}};
+    static const struct hazard hazards[] = {{"main_opens", main_opens},
+                                            {"main_writes", main_writes},
+                                            {"main_renames", main_renames},
+                                            {"main_maps", main_maps},
+                                            {"main_forks", main_forks},
+                                            {"first", first_in_handler},
+                                            {"small_stack", on_small_stack},
+                                            {"threads", with_threads},
+                                            {"jumps", jumps_out},
+                                            {NULL, NULL}};
     if (mkdir("files", 0700) || chdir("files"))
         return 99;
     return run_hazard(hazards, count, values);

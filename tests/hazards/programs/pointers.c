@@ -143,37 +143,42 @@ static long io_submit_bad_request(void) {
     return result;
 }
 
-#define ROW(name) {#name, name}
+#define ROW(name)                                                                                                      \
+    { #name, name }
 static const struct {
     const char *name;
     long (*call)(void);
-} writes[] = {ROW(write_bad), ROW(write_nothing), ROW(write_no_fd), ROW(write_far_fd), ROW(pwrite_bad),
-              ROW(pwrite_negative), ROW(writev_bad_vector), ROW(writev_bad_part), ROW(writev_negative),
-              ROW(writev_many), ROW(pwritev_bad), ROW(pwritev2_flags), ROW(pwritev2_bad), {NULL, NULL}},
-  names[] = {ROW(open_bad), ROW(open_null), ROW(openat_bad), ROW(openat_no_folder), ROW(creat_bad), ROW(unlink_bad),
-             ROW(unlinkat_flags), ROW(remove_bad), ROW(rename_bad), ROW(rename_bad_target), ROW(renameat_no_folder),
-             ROW(renameat2_flags), ROW(truncate_bad), ROW(truncate_negative), ROW(ftruncate_negative),
-             ROW(fallocate_negative), ROW(fallocate_mode), ROW(fopen_absent), ROW(fopen_mode), ROW(fdopen_no_fd),
+} writes[] = {ROW(write_bad),       ROW(write_nothing),   ROW(write_no_fd),       ROW(write_far_fd),
+              ROW(pwrite_bad),      ROW(pwrite_negative), ROW(writev_bad_vector), ROW(writev_bad_part),
+              ROW(writev_negative), ROW(writev_many),     ROW(pwritev_bad),       ROW(pwritev2_flags),
+              ROW(pwritev2_bad),    {NULL, NULL}},
+  names[] = {ROW(open_bad),       ROW(open_null),         ROW(openat_bad),         ROW(openat_no_folder),
+             ROW(creat_bad),      ROW(unlink_bad),        ROW(unlinkat_flags),     ROW(remove_bad),
+             ROW(rename_bad),     ROW(rename_bad_target), ROW(renameat_no_folder), ROW(renameat2_flags),
+             ROW(truncate_bad),   ROW(truncate_negative), ROW(ftruncate_negative), ROW(fallocate_negative),
+             ROW(fallocate_mode), ROW(fopen_absent),      ROW(fopen_mode),         ROW(fdopen_no_fd),
              {NULL, NULL}},
-  descriptors[] = {ROW(fsync_no_fd), ROW(sync_range_flags), ROW(close_no_fd), ROW(close_range_flags), ROW(dup_no_fd),
-                   ROW(dup2_no_fd), ROW(dup2_far), ROW(dup3_same), ROW(fcntl_bad), ROW(fcntl_negative),
-                   ROW(fcntl_hint_bad), ROW(lseek_where), ROW(lseek_negative), {NULL, NULL}},
-  maps[] = {ROW(mmap_no_length), ROW(mmap_no_fd), ROW(mmap_odd), ROW(munmap_odd), ROW(msync_nothing), ROW(msync_odd),
-            ROW(mremap_nothing), {NULL, NULL}},
-  copies[] = {ROW(copy_bad), ROW(copy_bad_in), ROW(sendfile_bad), ROW(sendmsg_bad), ROW(sendmsg_to_file),
-              ROW(splice_bad), {NULL, NULL}},
-  raw[] = {ROW(raw_write_bad), ROW(raw_writev_bad), ROW(raw_unlinkat_bad), ROW(raw_uring_setup_bad),
-           ROW(raw_uring_enter_no_fd), ROW(raw_unknown), {NULL, NULL}},
+  descriptors[] = {ROW(fsync_no_fd),    ROW(sync_range_flags), ROW(close_no_fd),    ROW(close_range_flags),
+                   ROW(dup_no_fd),      ROW(dup2_no_fd),       ROW(dup2_far),       ROW(dup3_same),
+                   ROW(fcntl_bad),      ROW(fcntl_negative),   ROW(fcntl_hint_bad), ROW(lseek_where),
+                   ROW(lseek_negative), {NULL, NULL}},
+  maps[] = {ROW(mmap_no_length), ROW(mmap_no_fd), ROW(mmap_odd),       ROW(munmap_odd),
+            ROW(msync_nothing),  ROW(msync_odd),  ROW(mremap_nothing), {NULL, NULL}},
+  copies[] = {ROW(copy_bad),        ROW(copy_bad_in), ROW(sendfile_bad), ROW(sendmsg_bad),
+              ROW(sendmsg_to_file), ROW(splice_bad),  {NULL, NULL}},
+  raw[] = {ROW(raw_write_bad),         ROW(raw_writev_bad), ROW(raw_unlinkat_bad), ROW(raw_uring_setup_bad),
+           ROW(raw_uring_enter_no_fd), ROW(raw_unknown),    {NULL, NULL}},
   aio[] = {ROW(io_submit_bad), ROW(io_submit_bad_request), {NULL, NULL}},
-  programs[] = {ROW(execve_bad), ROW(execve_bad_values), ROW(execve_bad_variables), ROW(execv_absent),
-                ROW(execve_folder), {NULL, NULL}};
+  programs[] = {ROW(execve_bad),   ROW(execve_bad_values), ROW(execve_bad_variables),
+                ROW(execv_absent), ROW(execve_folder),     {NULL, NULL}};
 
 int main(int count, char **values) {
     static const struct {
         const char *name;
         const void *rows;
-    } groups[] = {{"writes", writes}, {"names", names}, {"descriptors", descriptors}, {"maps", maps},
-                  {"copies", copies}, {"raw", raw}, {"aio", aio}, {"programs", programs}};
+    } groups[] = {{"writes", writes}, {"names", names},      {"descriptors", descriptors},
+                  {"maps", maps},     {"copies", copies},    {"raw", raw},
+                  {"aio", aio},       {"programs", programs}};
     const __typeof__(writes[0]) *row = NULL;
 
     for (size_t i = 0; count > 1 && i < sizeof groups / sizeof *groups; i++)

@@ -41,8 +41,12 @@ static int queue(void) {
     if (write(fd, "x", 1) != 1 || syscall(SYS_io_setup, 8, &context))
         return not_possible("native AIO");
     for (int i = 0; i < 20; i++) {
-        struct iocb one = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = (unsigned)fd, .aio_buf = (uintptr_t)data,
-                           .aio_nbytes = 512, .aio_offset = i * 512}, two = one;
+        struct iocb one = {.aio_lio_opcode = IOCB_CMD_PWRITE,
+                           .aio_fildes = (unsigned)fd,
+                           .aio_buf = (uintptr_t)data,
+                           .aio_nbytes = 512,
+                           .aio_offset = i * 512},
+                    two = one;
         struct iocb *both[] = {&one, &two};
         struct io_event events[2];
         two.aio_offset = 20480 + i * 512;
@@ -69,8 +73,11 @@ static int libaio(void) {
     if (write(fd, "x", 1) != 1 || io_setup(8, &context))
         return not_possible("native AIO");
     for (int i = 0; i < 20; i++) {
-        struct iocb one = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = i == 19 ? 900 : (unsigned)fd,
-                           .aio_buf = (uintptr_t)data, .aio_nbytes = 512, .aio_offset = i * 512};
+        struct iocb one = {.aio_lio_opcode = IOCB_CMD_PWRITE,
+                           .aio_fildes = i == 19 ? 900 : (unsigned)fd,
+                           .aio_buf = (uintptr_t)data,
+                           .aio_nbytes = 512,
+                           .aio_offset = i * 512};
         struct iocb *list[] = {&one, (struct iocb *)8};
         struct io_event events[2];
         say("%d", io_submit(context, 1 + i % 2, list));
@@ -93,8 +100,8 @@ static void *submit_many(void *name) {
     if (!open_ring(&own, 4))
         return NULL;
     for (int i = 0; i < 200; i++) {
-        struct io_uring_sqe entry = {.opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t) "0123456789", .len = 10,
-                                     .off = (uint64_t)i * 10};
+        struct io_uring_sqe entry = {
+            .opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t) "0123456789", .len = 10, .off = (uint64_t)i * 10};
         push(&own, &entry);
         syscall(SYS_io_uring_enter, own.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
         pop(&own);

@@ -22,7 +22,7 @@ struct trib_random {
     uint64_t state;
     const char *seed;
     int fds[SLOTS];
-    int depth; /* of forks */
+    int depth;     /* of forks */
     bool is_below; /* in folder d */
 };
 
@@ -389,11 +389,11 @@ static inline void random_step(struct trib_random *program, int number) {
         const char *name;
         long (*step)(struct trib_random *);
         int weight;
-    } steps[] = {{"open", step_open, 6},     {"write", step_write, 10},  {"dup", step_dup, 3},
-                 {"close", step_close, 3},   {"name", step_name, 4},     {"file", step_file, 5},
-                 {"copy", step_copy, 2},     {"map", step_map, 2},       {"nameless", step_nameless, 1},
-                 {"signal", step_signal, 2}, {"ring", step_ring, 1},     {"thread", step_thread, 2},
-                 {"stdio", step_stdio, 2},   {"place", step_place, 2},   {"child", step_child, 2}};
+    } steps[] = {{"open", step_open, 6},     {"write", step_write, 10}, {"dup", step_dup, 3},
+                 {"close", step_close, 3},   {"name", step_name, 4},    {"file", step_file, 5},
+                 {"copy", step_copy, 2},     {"map", step_map, 2},      {"nameless", step_nameless, 1},
+                 {"signal", step_signal, 2}, {"ring", step_ring, 1},    {"thread", step_thread, 2},
+                 {"stdio", step_stdio, 2},   {"place", step_place, 2},  {"child", step_child, 2}};
     int at = random_below(program, 47);
     size_t i = 0;
 

@@ -97,8 +97,8 @@ static void environment(void) {
 
 /* libc's own two numbers are left out: its posix_spawn ignores them in every child. */
 static void signals(void) {
-    static const char *const words[] = {"SigPnd:", "ShdPnd:",  "SigBlk:",    "SigIgn:",
-                                        "SigCgt:", "Seccomp:", "NoNewPrivs:"};
+    static const char *const words[] = {
+        "SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:", "SigCgt:", "Seccomp:", "NoNewPrivs:"};
     char line[4096];
     FILE *file = fopen("/proc/self/status", "r");
 

@@ -195,9 +195,9 @@ static void warm_up(void) {
 
 int main(int count, char **values) {
     static const struct hazard hazards[] = {
-        {"quiet", quiet}, {"writes", writes}, {"files", files},     {"append", append},     {"names", names},
-        {"syncs", syncs}, {"maps", maps},     {"pipes", pipes},     {"forks", forks},       {"execs", execs},
-        {"threads", threads},                 {"handlers", handlers}, {"copies", copies},   {NULL, NULL}};
+        {"quiet", quiet},     {"writes", writes},     {"files", files},   {"append", append}, {"names", names},
+        {"syncs", syncs},     {"maps", maps},         {"pipes", pipes},   {"forks", forks},   {"execs", execs},
+        {"threads", threads}, {"handlers", handlers}, {"copies", copies}, {NULL, NULL}};
     self = values[0];
     warm_up();
     mark();

@@ -23,11 +23,14 @@ static uint16_t place(void *self, const struct trib_placement *write) {
     return 0;
 }
 
-#define POLICY(text) \
-    {.name = (text), .summary = "for tests", .options = options, .open = open_policy, .close = close_policy, .place = place}
+#define POLICY(text)                                                                                                   \
+    {                                                                                                                  \
+        .name = (text), .summary = "for tests", .options = options, .open = open_policy, .close = close_policy,        \
+        .place = place                                                                                                 \
+    }
 
 static const struct trib_policy first = POLICY("pack-first"), second = POLICY("pack-first"), taken = POLICY("none"),
-                                 incomplete = {.name = "pack-incomplete", .summary = "for tests", .options = options};
+                                incomplete = {.name = "pack-incomplete", .summary = "for tests", .options = options};
 
 #if FAULT == 1 /* version */
 static const struct trib_policy *const policies[] = {&first, NULL};

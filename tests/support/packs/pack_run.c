@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replays a trace in a program that has the engine's policies only, with those of a pack: pack_run PACK OPTIONS TRACE. Prints
- * what the drive did. */
+/* Replays a trace in a program that has the engine's policies only, with those of a pack: pack_run PACK OPTIONS TRACE.
+ * Prints what the drive did. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the JSON of `trib compare --matrix` (docs/formats/matrix-json.md) to one self-contained HTML page."""
+"""From the JSON of `trib lab matrix` (docs/formats/matrix-json.md) to one self-contained HTML page."""
 import os
 import statistics
 

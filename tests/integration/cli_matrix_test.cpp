@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trib compare --matrix` on experiments small enough for a test: who runs where, what is best,
+// `trib lab matrix` on experiments small enough for a test: who runs where, what is best,
 // that threads change nothing, and that a policy which lacks something says what.
 #include "support/cli.hpp"
 
@@ -26,7 +26,7 @@ void write_experiments(const Folder &folder) {
 }
 
 Json matrix_json(const Folder &folder, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"compare", "--matrix", "--json", "--workloads", folder.file("")};
+    std::vector<std::string> arguments = {"lab", "matrix", "--json", "--workloads", folder.file("")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = trib(arguments);
     INFO(outcome.err);
@@ -118,7 +118,7 @@ TEST_CASE("what a workload lacks is said, and is no failure") {
     CHECK((*row)["waf"].is_null());
     CHECK(has((*row)["missing"].get<std::string>(), "write hints"));
     CHECK(steady(json, "tree", "rocksdb-hints", "same", "greedy") >= 1);
-    const Outcome text = trib({"compare", "--matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy",
+    const Outcome text = trib({"lab", "matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy",
                                "none", "--policy", "rocksdb-hints"});
     CHECK(text.code == 0);
     CHECK(has(text.out, "rocksdb-hints needs write hints"));
@@ -153,10 +153,10 @@ TEST_CASE("what cannot be meant is refused with one sentence") {
     Folder folder;
     write_experiments(folder);
     check_refusal(trib({"compare"}), 2);
-    check_refusal(trib({"compare", "--matrix", "--trace", "x"}), 2);
+    check_refusal(trib({"lab", "matrix", "--trace", "x"}), 2);
     check_refusal(trib({"compare", "--trace", "x", "--quick"}), 2);
-    check_refusal(trib({"compare", "--matrix", "--workloads", folder.file("none.ini")}), 1);
-    check_refusal(trib({"compare", "--matrix", "--workloads", folder.file("heat.ini"), "--policy", "no-such"}), 2);
+    check_refusal(trib({"lab", "matrix", "--workloads", folder.file("none.ini")}), 1);
+    check_refusal(trib({"lab", "matrix", "--workloads", folder.file("heat.ini"), "--policy", "no-such"}), 2);
     // A row that was asked for must run: here in replay and compare.
     for (const char *command : {"replay", "compare"}) {
         const Outcome outcome = trib({command, "--trace", folder.file("heat.ini"), "--policy", "rocksdb-hints"});

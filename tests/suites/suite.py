@@ -83,9 +83,10 @@ class Side:
         self.base = os.path.join(asked.build, "suites", name)
         self.folder = os.path.join(self.base, "work")
         self.record = collections.Counter()
-        self.statuses, self.seconds = [], 0.0
+        self.statuses, self.programs, self.seconds = [], set(), 0.0
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
+        open(self.log(), "ab").close()
 
     def log(self):
         return os.path.join(self.base, "hooked.log" if self.hooked else "unhooked.log")
@@ -123,6 +124,7 @@ class Side:
             self.record[key] += seen[key]
         self.record["incomplete"] += not seen["complete"]
         self.record["not_covered"] += seen.get("not_covered", {}).get("starts", 0)
+        self.programs.update(seen.get("not_covered", {}).get("programs", "").split(", "))
         self.record["trace_bytes"] += os.path.getsize(trace)
 
 
@@ -166,7 +168,8 @@ def compare(asked, name, version, suite, least):
     result = {"suite": name, "version": version, "cases": len(plain), "unhooked": counts(plain),
               "hooked": counts(hooked), "unhooked_s": round(plain_side.seconds, 1),
               "hooked_s": round(hooked_side.seconds, 1), "unhooked_status": plain_side.statuses,
-              "hooked_status": hooked_side.statuses, "record": record, "different": different, "flaky": flaky}
+              "hooked_status": hooked_side.statuses, "record": record,
+              "not_covered": sorted(hooked_side.programs - {""}), "different": different, "flaky": flaky}
     with open(os.path.join(asked.build, "suites", f"{name}.json"), "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1, sort_keys=True)
     print(json.dumps(result, indent=1, sort_keys=True))

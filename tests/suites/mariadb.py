@@ -53,4 +53,4 @@ def prepare():
 
 
 if __name__ == "__main__":
-    main("mariadb", prepare, least=200)
+    main("mariadb", prepare, least=150)

@@ -44,6 +44,7 @@ static void leave_behind(const char *path, enum trib_uncovered why) {
 
 void trib_programs_report(void) {
     trib_quiet_child_gone();
+    trib_descriptors_child_gone();
     int why = atomic_load(&left_behind.why);
 
     if (why <= NOBODY)

@@ -51,6 +51,12 @@ static _Atomic(uint32_t) highest;  /* slot ever used */
 static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
 _Thread_local int trib_in_vfork;
 
+/* Of the child of a vfork, in its parent's thread. */
+static _Thread_local struct {
+    bool has_own;   /* it has closed, opened or copied a descriptor: numbers no longer mean what they mean to its parent */
+    uint64_t named; /* the file whose name it sent last */
+} child __attribute__((tls_model("initial-exec")));
+
 static struct slot *slot_of(int fd) {
     return (unsigned)fd < SLOTS && !trib_in_vfork ? &slots[fd] : NULL;
 }
@@ -152,12 +158,36 @@ static void __attribute__((noinline)) find_name(struct trib_descriptor *known, s
         atomic_compare_exchange_strong(&slot->word, &word, word | NAMED | (uint32_t)known->kind << KIND_SHIFT);
 }
 
+/* The child of a vfork reads what its parent knows, and keeps nothing. */
+static void __attribute__((noinline)) find_name_of_parent(struct trib_descriptor *known) {
+    struct slot *slot = (unsigned)known->fd < SLOTS && !child.has_own ? &slots[known->fd] : NULL;
+    uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
+    struct trib_name_text name = {.length = 0};
+
+    if (word & NAMED && atomic_load_explicit(&slot->file, memory_order_relaxed) == known->file) {
+        known->kind = word >> KIND_SHIFT & KIND_MASK;
+        return;
+    }
+    bool has_name = slot && name_of(known->fd, word, &name);
+    known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
+    if (has_name && child.named != known->file)
+        trib_sink_name(known->file, name.bytes);
+    child.named = known->file;
+}
+
+void trib_descriptors_child_gone(void) {
+    child.has_own = false;
+    child.named = 0;
+}
+
 void trib_descriptor_name(struct trib_descriptor *known) {
     struct slot *slot = slot_of(known->fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
 
     if (__builtin_expect(word & NAMED, 1))
         known->kind = word >> KIND_SHIFT & KIND_MASK;
+    else if (trib_in_vfork)
+        find_name_of_parent(known);
     else
         find_name(known, slot, word);
 }
@@ -307,6 +337,10 @@ void trib_descriptors_shared(void) {
 void trib_descriptor_forget(int fd) {
     struct slot *slot = slot_of(fd);
 
+    if (trib_in_vfork) {
+        child.has_own = true;
+        return;
+    }
     trib_ring_closed(fd);
     if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) % FORGOTTEN)
         begin(slot, 0);
@@ -315,6 +349,10 @@ void trib_descriptor_forget(int fd) {
 void trib_descriptors_forget(unsigned first, unsigned last) {
     uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
 
+    if (trib_in_vfork) {
+        child.has_own = true;
+        return;
+    }
     trib_rings_closed(first, last);
     for (unsigned fd = first; fd <= last && fd <= end; fd++)
         trib_descriptor_forget((int)fd);

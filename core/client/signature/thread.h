@@ -20,7 +20,9 @@
 #include "memo.h"
 #include "stack.h"
 
-#define TRIB_THREADS_MAX 1024u /* 164 KiB of address space each */
+/* 40 KiB of address space each, 20 MiB in all: mlockall takes what is reserved for memory in use, and a program may
+ * limit its own address space at any time. */
+#define TRIB_THREADS_MAX 512u
 
 struct trib_thread {
     struct trib_stack stack; /* of the thread; low == high if unknown */

@@ -18,7 +18,8 @@
 #include "rings.h"
 #include "sink.h"
 
-#define SLOTS 65536u /* descriptors beyond are looked up for every write, and have no name */
+#define SLOTS 65536u /* descriptors beyond are looked up for every write */
+#define NAMES 16384u /* descriptors beyond have no name */
 
 /* slot.word: what the descriptor is, then its file's kind and write hint, then how often its number was forgotten. */
 enum {
@@ -46,7 +47,7 @@ struct slot {
 };
 
 static struct slot slots[SLOTS]; /* zero pages until used, like the names */
-static struct trib_name names[SLOTS];
+static struct trib_name names[NAMES];
 static _Atomic(uint32_t) highest;  /* slot ever used */
 static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
 _Thread_local int trib_in_vfork;
@@ -135,7 +136,7 @@ bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out
 
 /* Of this life of the number. False: none was seen. */
 static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
-    return word & OPENED && trib_name_get(&names[fd], out) &&
+    return word & OPENED && (unsigned)fd < NAMES && trib_name_get(&names[fd], out) &&
            atomic_load_explicit(&slots[fd].word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
 }
 
@@ -220,7 +221,8 @@ void trib_descriptor_opened(int fd, const struct trib_opened *how) {
         trib_folder_get(&folder);
     if (how->path && (how->flags & O_TMPFILE) != O_TMPFILE) /* that one is its folder's */
         trib_name_join(&folder, how->path, &name);
-    trib_name_put(&names[fd], &name);
+    if ((unsigned)fd < NAMES)
+        trib_name_put(&names[fd], &name);
     atomic_store_explicit(&slot->offset, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->children, atomic_load(&children), memory_order_relaxed);
     begin(slot, OPENED | (how->flags & O_APPEND ? APPENDS : 0) | (tracked ? TRACKED : 0));
@@ -230,7 +232,7 @@ void trib_descriptor_opened(int fd, const struct trib_opened *how) {
 void trib_descriptor_copied(int from, int to) {
     struct slot *source = from >= 0 ? slot_of(from) : NULL, *slot = to >= 0 ? slot_of(to) : NULL;
     uint32_t word = source ? atomic_load_explicit(&source->word, memory_order_acquire) : 0;
-    struct trib_name_text name;
+    struct trib_name_text name = {.length = 0};
 
     if (from == to) /* dup2 of itself */
         return;
@@ -241,7 +243,8 @@ void trib_descriptor_copied(int from, int to) {
     if (!(word & OPENED))
         return;
     (void)name_of(from, word, &name);
-    trib_name_put(&names[to], &name);
+    if ((unsigned)to < NAMES)
+        trib_name_put(&names[to], &name);
     begin(slot, word & (OPENED | APPENDS | (uint32_t)HINT_MASK << HINT_SHIFT));
     note_highest(to);
 }
@@ -388,7 +391,8 @@ void trib_descriptors_inherited(void) {
 
     for (uint32_t fd = 0; fd <= end; fd++) {
         atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)NAMELESS, memory_order_relaxed);
-        trib_name_inherited(&names[fd]);
+        if (fd < NAMES)
+            trib_name_inherited(&names[fd]);
     }
     trib_rings_clear();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that change what a call path is read from: the alternate signal stack, and the code that is loaded. dlopen is
- * left alone: libc looks at who calls it, for RUNPATH and namespaces, and a call by way of this library would be ours. */
+ * left alone: libc looks at who calls it, for RUNPATH and namespaces, and a call by way of this library would be ours.
+ */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdint.h>

@@ -54,7 +54,8 @@ _Thread_local int trib_in_vfork;
 
 /* Of the child of a vfork, in its parent's thread. */
 static _Thread_local struct {
-    bool has_own;   /* it has closed, opened or copied a descriptor: numbers no longer mean what they mean to its parent */
+    bool
+        has_own; /* it has closed, opened or copied a descriptor: numbers no longer mean what they mean to its parent */
     uint64_t named; /* the file whose name it sent last */
 } child __attribute__((tls_model("initial-exec")));
 

@@ -225,7 +225,8 @@ int trib_client_start_daemon(const char *options, char *address, size_t capacity
     else if (find_program(start))
         code = run(start, error);
     else
-        code = trib_fail(error, -ENOENT, "`trib` is not beside this library, nor in /usr/bin; name it in TRIBUTARY_TRIB");
+        code =
+            trib_fail(error, -ENOENT, "`trib` is not beside this library, nor in /usr/bin; name it in TRIBUTARY_TRIB");
     munmap(start, sizeof *start);
     return code;
 }

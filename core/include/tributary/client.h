@@ -78,6 +78,10 @@ TRIB_EXPORT int trib_client_status(struct trib_client *client, struct trib_statu
  */
 TRIB_EXPORT int trib_client_start_daemon(const char *options, char *address, size_t capacity, struct trib_error *error);
 
+/* How many filters of system calls (seccomp) this process has. Who starts others for a session passes it on to them in
+ * TRIBUTARY_FILTERS: one that has more was locked in since, and must not join. At start-up. */
+TRIB_EXPORT unsigned trib_client_filters(void);
+
 /* Why nothing that a program writes is recorded: no loader puts a library into it, or it makes its system calls itself.
  */
 enum trib_uncovered {

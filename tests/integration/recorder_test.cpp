@@ -229,6 +229,20 @@ TEST_CASE("an event that cannot be is damage, and none of its bytes are believed
     trib_client_close(client);
 }
 
+TEST_CASE("a text that claims to be longer than what was sent is damage, and not read") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    REQUIRE(trib_test::trib_test_put_name(client, 6, "six"));
+    trib_test::trib_test_put_lying_name(client, 7, 500);
+    recorder.take();
+    CHECK(recorder.names.size() == 1);
+    CHECK(recorder.names.count(6) == 1);
+    CHECK(recorder.counts().damaged == 1);
+    trib_client_close(client);
+}
+
 TEST_CASE("what a process had before exec is given back when its next program joins") {
     Folder folder;
     Recorder recorder(folder / "s");
@@ -283,7 +297,7 @@ TEST_CASE("whoever connects and says nothing is sent away") {
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     REQUIRE(connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0);
     pollfd hung{fd, POLLIN, 0};
-    CHECK(poll(&hung, 1, 10000) == 1);
+    REQUIRE(poll(&hung, 1, 10000) == 1);
     char byte;
     CHECK(read(fd, &byte, 1) == 0);
     close(fd);

@@ -40,6 +40,7 @@ inline bool submit_as_is(trib_client *client, const trib_event &event) {
 
 // Records of its ring of texts. The module's key, which its paths name, also if it is not really put.
 extern "C" bool trib_test_put_name(trib_client *client, uint64_t file, const char *path);
+extern "C" void trib_test_put_lying_name(trib_client *client, uint64_t file, uint32_t claimed_bytes); // 8 are there
 extern "C" uint64_t trib_test_put_module(trib_client *client, const char *path, bool really);
 extern "C" bool trib_test_put_signature(trib_client *client, uint64_t signature, uint64_t module_key);
 // Whether the daemon's table says that it knows a signature or a module.

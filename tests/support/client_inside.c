@@ -8,6 +8,7 @@ bool trib_test_claim_without_publishing(struct trib_client *client, const struct
 void *trib_test_ring_memory(struct trib_client *client, uint64_t *bytes);
 bool trib_test_submit_as_is(struct trib_client *client, const struct trib_event *event);
 bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *path);
+void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes);
 uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really);
 bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
 bool trib_test_is_known(struct trib_client *client, uint64_t key);
@@ -44,6 +45,15 @@ static struct trib_text_ring *texts_of(struct trib_client *client) {
 
 bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *path) {
     return trib_text_put(texts_of(client), TRIB_TEXT_NAME, file, path, (uint32_t)strlen(path));
+}
+
+void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes) {
+    const struct trib_text_head lie = {.body_bytes = claimed_bytes, .kind = TRIB_TEXT_NAME, .id = file};
+    struct trib_text_ring *ring = texts_of(client);
+    uint64_t at = atomic_load(&ring->head->text_tail) % TRIB_TEXT_RING_BYTES;
+
+    memcpy(ring->bytes + at, &lie, sizeof lie);
+    atomic_fetch_add(&ring->head->text_tail, sizeof lie + 8);
 }
 
 uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really) {

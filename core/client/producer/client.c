@@ -6,12 +6,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#if __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#define HAS_ONE_THREAD __libc_single_threaded
-#else
-#define HAS_ONE_THREAD false
-#endif
 
 #include "base/clock.h"
 #include "base/likely.h"
@@ -82,8 +76,6 @@ void trib_client_close(struct trib_client *client) {
     atomic_store(&hand->joining, 1); /* never again */
     if (at)
         atomic_store(&at->head->left, 1);
-    if (!HAS_ONE_THREAD)
-        return; /* another thread may be inside submit */
     for (unsigned i = 0; i < TRIB_ATTACHMENTS; i++) {
         at = &hand->attachments[i];
         if (at->head)

@@ -42,7 +42,7 @@ static void clear(void *to, size_t count) {
 
 /* The task's own descriptors and limits: the program keeps its. */
 static void make_room(void) {
-    struct rlimit limit;
+    struct rlimit limit = {0, 0};
 
     TRIB_RAW(SYS_close_range, 0, ~0u, 0);
     if (TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {

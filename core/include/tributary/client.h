@@ -35,7 +35,7 @@ struct trib_client;
  * 0; -ENAMETOOLONG, -EINVAL (not absolute), -ENOMEM. */
 TRIB_EXPORT int trib_client_open(struct trib_client **out, const char *address, struct trib_error *error);
 
-/* Gives the ring back; the memory stays where another thread may be inside a call. NULL is fine. */
+/* Gives the ring and the memory back. No other call of this client may be running or follow. NULL is fine. */
 TRIB_EXPORT void trib_client_close(struct trib_client *client);
 
 /* False while the daemon has paused: nothing need be submitted. */

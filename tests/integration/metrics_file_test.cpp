@@ -62,7 +62,7 @@ std::string file_of(const Folder &folder) {
 } // namespace
 
 TEST_CASE("the text on the socket is OpenMetrics, and says what the JSON says") {
-    Daemon daemon({"--drive", "emulated", "--set", "capacity=64M"});
+    Daemon daemon({"--drive", "emulated", "--set", "capacity=64M,superblock=256K"});
     const Metrics metrics = parse(trib({"status", daemon.socket(), "--openmetrics"}).out, true);
     const Json json = daemon.status();
     unsigned compared = 0;

@@ -56,8 +56,8 @@ struct List {
 };
 const std::vector<List> kLists = {
     {"a policy",
-     R"(const struct trib_policy \*const \w+\[\] = \{)",
-     {"core/engine/policy/registry.c", "core/engine/policy/pack.c", "lab/rivals/pack.c"}},
+     R"(const struct trib_policy \*(const )?\w+\[[A-Z_+ 1]*\] = \{)",
+     {"core/engine/policy/registry.c", "lab/rivals/pack.c"}},
     {"a drive", R"(const struct trib_drive \*const \w+\[\] = \{)", {"core/engine/drive/registry.c"}},
     {"a destination of survivors (`gc=`)", R"(trib_gc_rules\[[A-Z_]*\] = \{)", {"core/engine/flash/rules.c"}},
     {"a victim rule (`victim=`)", R"(trib_victim_rules\[[A-Z_]*\] = \{)", {"core/engine/flash/rules.c"}},

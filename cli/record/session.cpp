@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tributary/client.h>
 #include <tributary/pipeline.h>
 
 #include "common/failure.h"
@@ -97,7 +98,10 @@ bool wait_for_others(const Recorder &recorder, const Child &child) {
 std::vector<std::string> environment(const std::string &library, const std::string &path) {
     const char *present = std::getenv("LD_PRELOAD"); // NOLINT(concurrency-mt-unsafe): nobody sets it
     std::string preload = library + (present && *present ? std::string(":") + present : "");
-    return {"LD_PRELOAD=" + preload, "TRIBUTARY_SESSION=" + path};
+    std::vector<std::string> variables = {"LD_PRELOAD=" + preload, "TRIBUTARY_SESSION=" + path};
+    if (unsigned filters = trib_client_filters()) // a container's: they let this process do what joining takes
+        variables.push_back("TRIBUTARY_FILTERS=" + std::to_string(filters));
+    return variables;
 }
 
 struct Result {

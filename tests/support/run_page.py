@@ -44,7 +44,7 @@ def pattern_of(shown):
         text = re.escape(line.strip())
         text = re.sub(r"(\\ )+", r"\\s+", text)
         text = text.replace(re.escape("..."), ".*")
-        text = re.sub(r"\b[0-9][0-9,.\\]*(?:\\s\+(?:[KMGT]i)?B\b)?",
+        text = re.sub(r"\b[0-9](?:[0-9,]|\\\.(?=[0-9]))*(?:\\s\+(?:[KMGT]i)?B\b)?",
                       lambda number: r"[0-9][0-9,.]*" + (r"\s+(?:[KMGT]i)?B" if number[0][-1] == "B" else ""), text)
         parts.append(r"[ \t]*" + text + r"[ \t]*\n")
     return re.compile("".join(parts))

@@ -179,8 +179,10 @@ int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *op
     }
     trib_shim_identify_with(trib_jvm_identify);
     int rc = trib_shim_start(options->pipeline, error);
-    if (rc)
+    if (rc) {
+        trib_options_add_valid(error, trib_jvm_option_specs);
         return rc;
+    }
     atomic_store(&has_begun, true);
     patch_new_libraries();
     if (env && trib_vm.tool)

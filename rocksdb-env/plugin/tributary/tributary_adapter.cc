@@ -77,11 +77,8 @@ trib_client* StartDaemon(const TributaryOptions& options, std::string* in_force,
     *in_force = left;
   }
   if (code == 0) return client;
+  trib_options_add_valid(&why, kTributaryOptionSpecs);
   *error = std::string("tributary: ") + why.text;
-  if (code == -EINVAL) {
-    *error +=
-        std::string("; the RocksDB adapter itself takes ") + kTributaryOptionKeys;
-  }
   return nullptr;
 }
 
@@ -97,7 +94,7 @@ TributaryAdapter::TributaryAdapter(const TributaryOptions& options,
 
 TributaryAdapter* TributaryAdapter::Open(const std::string& uri, std::string* error) {
   TributaryOptions options;
-  if (!ParseTributaryOptions(uri, getenv("TRIBUTARY_OPTIONS"), &options,
+  if (!ParseTributaryOptions(uri, secure_getenv("TRIBUTARY_OPTIONS"), &options,
                              error)) {
     *error = "tributary: " + *error;
     return nullptr;

@@ -22,7 +22,7 @@
 
 #include "drive/presets.h"
 #include "support/flash_drive.hpp"
-#include "theory.h"
+#include "lab/theory.h"
 
 namespace {
 

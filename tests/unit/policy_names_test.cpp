@@ -17,7 +17,7 @@ namespace {
 bool MayName(const fs::path &relative, const std::string &name) {
     const std::string path = relative.string();
     const bool is_policy = path.rfind("core/engine/policy/", 0) == 0 || path.rfind("lab/rivals/", 0) == 0;
-    const bool is_experiment = path.rfind("cli/reproduce", 0) == 0;
+    const bool is_experiment = path.rfind("cli/lab/reproduce", 0) == 0;
     const bool is_preset = path.rfind("core/engine/drive/presets.", 0) == 0 && (name == "vstream" || name == "dstream");
     return is_policy || is_experiment || is_preset;
 }
@@ -61,4 +61,18 @@ TEST_CASE("no file but its own knows a policy by name") {
         }
     CHECK(files > 200);
     CHECK(found > 14); // at least each policy in its own file: the search does find names
+}
+
+TEST_CASE("what a policy needs with options comes on top of what it always needs") {
+    const trib_policy *vstream = trib_policy_find("vstream", nullptr);
+    REQUIRE(vstream);
+    REQUIRE(vstream->needs != 0);
+    for (const char *options : {"", "source=host", "source=hint", "source=kind", "source=signature"}) {
+        const uint32_t needs = trib_policy_needs(vstream, options);
+        CAPTURE(options, needs);
+        CHECK((needs & vstream->needs) == vstream->needs);
+    }
+    CHECK(trib_policy_needs(vstream, "source=host") & TRIB_NEEDS_VSTREAM);
+    CHECK_FALSE(trib_policy_needs(vstream, "source=hint") & TRIB_NEEDS_VSTREAM);
+    CHECK(trib_policy_needs(vstream, "source=hint") & TRIB_NEEDS_HINT);
 }

@@ -32,7 +32,8 @@ int trib_fail(struct trib_error *error, int code, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(error->text, sizeof error->text, format, arguments);
+        vsnprintf(error->text, sizeof error->text, format,
+                  arguments); // NOLINT(clang-analyzer-valist.Uninitialized)
         va_end(arguments);
     }
     return code;

@@ -227,6 +227,11 @@ void trib_signature_alternate_stack(const void *low, size_t bytes) {
         thread->alternate = (struct trib_stack){start, low ? start + bytes : start};
 }
 
+void trib_signature_give_back(void) {
+    if (has_started())
+        trib_thread_give_back();
+}
+
 void trib_signature_modules_changed(void) {
     if (has_started())
         trib_modules_refresh();

@@ -35,7 +35,7 @@ struct trib_client;
  * 0; -ENAMETOOLONG, -EINVAL (not absolute), -ENOMEM. */
 TRIB_EXPORT int trib_client_open(struct trib_client **out, const char *address, struct trib_error *error);
 
-/* Gives the ring back; the memory stays where another thread may be inside a call. NULL is fine. */
+/* Gives the ring and the memory back. No other call of this client may be running or follow. NULL is fine. */
 TRIB_EXPORT void trib_client_close(struct trib_client *client);
 
 /* False while the daemon has paused: nothing need be submitted. */
@@ -83,6 +83,10 @@ TRIB_EXPORT int trib_client_start_daemon(const char *options, char *address, siz
  * folder's '/' before them: a relative path is given with "./" in front. Pure function, signal handlers: no locale, no
  * memory. */
 TRIB_EXPORT uint8_t trib_kind_of(const char *path);
+
+/* How many filters of system calls (seccomp) this process has. Who starts others for a session passes it on to them in
+ * TRIBUTARY_FILTERS: one that has more was locked in since, and must not join. At start-up. */
+TRIB_EXPORT unsigned trib_client_filters(void);
 
 /* Why nothing that a program writes is recorded: no loader puts a library into it, or it makes its system calls itself.
  */

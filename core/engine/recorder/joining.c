@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a process gets its ring. Rings come out of a small stock, so that a process that joins does not wait for memory
+ * to be made; each belongs to one program of one process, until that ends. The listener's thread only. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "recorder/listener.h"
+
+/* Of one user who is neither root nor the daemon's owner. */
+#define RINGS_OF_USER_MAX 512u
+
+/* ---- the stock of rings ---- */
+
+void trib_stock_fill(struct trib_listener *listener) {
+    while (listener->stock_count < TRIB_STOCK_MAX) {
+        struct trib_stock *next = &listener->stock[listener->stock_count];
+        if (trib_memory_make("tributary-ring", listener->recorder->ring_bytes, &next->memory, &next->fd) != 0)
+            return;
+        listener->stock_count++;
+    }
+}
+
+static bool take_stock(struct trib_listener *listener, struct trib_stock *out) {
+    if (listener->stock_count == 0)
+        trib_stock_fill(listener);
+    if (listener->stock_count == 0)
+        return false;
+    *out = listener->stock[--listener->stock_count];
+    return true;
+}
+
+void trib_stock_drop(struct trib_listener *listener) {
+    for (unsigned i = 0; i < listener->stock_count; i++) {
+        munmap(listener->stock[i].memory, listener->recorder->ring_bytes);
+        close(listener->stock[i].fd);
+    }
+    listener->stock_count = 0;
+}
+
+/* ---- programs ---- */
+
+/* Only this thread adds; the merger reads what the count covers. */
+static uint16_t number_of_program(struct trib_recorder *recorder, const char *path, size_t length) {
+    uint64_t key = trib_hash(path, length);
+    uint32_t count = atomic_load_explicit(&recorder->program_count, memory_order_relaxed);
+    const size_t room = sizeof recorder->programs[0];
+
+    for (uint32_t i = 0; i < count; i++)
+        if (recorder->program_keys[i] == key)
+            return (uint16_t)i;
+    if (count == TRIB_PROGRAMS_MAX)
+        return TRIB_PROGRAMS_MAX - 1;
+    recorder->program_keys[count] = key;
+    size_t kept = length < room ? length : room - 1; /* the end tells more than the beginning */
+    memcpy(recorder->programs[count], path + length - kept, kept);
+    atomic_store_explicit(&recorder->program_count, count + 1, memory_order_release);
+    return (uint16_t)count;
+}
+
+/* ---- joining ---- */
+
+/* The process behind a pidfd as the kernel numbers it here; 0 = not visible, or no pidfd. */
+static pid_t pid_of(int process) {
+    char path[48], text[512], *line;
+    int fd;
+    ssize_t got = 0;
+
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", process);
+    if (process < 0 || (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return 0;
+    got = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    line = strstr(text, "\nPid:\t");
+    return line && atol(line + 6) > 0 ? (pid_t)atol(line + 6) : 0;
+}
+
+/* What an earlier program of the same process left behind when it called exec. */
+static void release_former(struct trib_recorder *recorder, const struct trib_source *mine) {
+    uint32_t used = atomic_load(&recorder->sources_used);
+
+    for (uint32_t i = 0; i < used && mine->pid; i++) {
+        struct trib_source *other = &recorder->sources[i];
+        if (other != mine && atomic_load_explicit(&other->state, memory_order_acquire) == TRIB_SOURCE_TAKEN &&
+            other->pid == mine->pid && other->user == mine->user && other->image != mine->image)
+            atomic_store_explicit(&other->gone, true, memory_order_release);
+    }
+}
+
+/* The lowest free one. NULL: all are taken, or as many as this user may have. */
+static struct trib_source *find_source(struct trib_recorder *recorder, uid_t user) {
+    bool is_trusted = user == 0 || user == geteuid();
+    struct trib_source *found = NULL;
+    uint32_t used = atomic_load(&recorder->sources_used), of_user = 0;
+
+    for (uint32_t i = 0; i < TRIB_PROCESSES_MAX && (i < used || !found); i++) {
+        struct trib_source *source = &recorder->sources[i];
+        bool is_free = atomic_load_explicit(&source->state, memory_order_acquire) == TRIB_SOURCE_FREE;
+        of_user += !is_free && source->user == user;
+        found = is_free && !found ? source : found;
+    }
+    return is_trusted || of_user < RINGS_OF_USER_MAX ? found : NULL;
+}
+
+static void set_up(struct trib_listener *listener, struct trib_source *source, const struct trib_stock *ring,
+                   const struct trib_request *request) {
+    struct trib_recorder *recorder = listener->recorder;
+    uint32_t index = (uint32_t)(source - recorder->sources);
+
+    source->memory = ring->memory;
+    trib_ring_bind(&source->ring, (char *)ring->memory + TRIB_PAGE_BYTES, recorder->ring_events);
+    source->texts =
+        (struct trib_text_ring){(uint8_t *)ring->memory + trib_ring_text_at(recorder->ring_events), ring->memory};
+    source->image = request->image;
+    source->number = listener->next_number++ & ((1u << (32 - TRIB_THREAD_BITS)) - 1);
+    source->program = number_of_program(recorder, request->program, request->program_bytes);
+    source->head = source->cursor = source->end = source->last_ns = source->text_at = 0;
+    source->counted_events = source->counted_bytes = 0;
+    source->counted_broken = 0;
+    source->damaged = source->is_gone = false;
+    atomic_store_explicit(&source->gone, false, memory_order_relaxed);
+    if (index >= atomic_load(&recorder->sources_used))
+        atomic_store(&recorder->sources_used, index + 1);
+}
+
+/* A process whose end nobody would ever tell must not get a ring for ever. */
+static int watch_process(struct trib_listener *listener, struct trib_source *source, int process,
+                         const struct ucred *peer, const struct trib_request *request) {
+    uint64_t index = (uint64_t)(source - listener->recorder->sources);
+    uint64_t tag = TRIB_TAG_PROCESS | (uint64_t)(source->generation & 0xffffffu) << 16 | index;
+
+    source->user = peer->uid;
+    source->pid = pid_of(process);
+    source->process = -1;
+    if (process >= 0 && source->pid >= 0 && trib_listener_watch(listener, process, tag) == 0)
+        source->process = process;
+    else if (peer->pid > 0 && request->pid) /* a kernel without pidfds: same namespace, or it would not be visible */
+        source->pid = (pid_t)request->pid;
+    else
+        return -EPROTO;
+    return 0;
+}
+
+static void count_join(struct trib_recorder *recorder, const struct trib_request *request) {
+    atomic_fetch_add(&recorder->processes, 1);
+    if (request->epoch)
+        atomic_fetch_add(&recorder->rejoined, 1);
+    if (request->missed_events && request->missed_events <= UINT32_MAX)
+        trib_recorder_count_drops(recorder, request->missed_events, request->missed_bytes);
+}
+
+/* 0: `fd` is the ring's, to be sent and closed. */
+static int give_ring(struct trib_listener *listener, struct trib_connection *connection,
+                     const struct trib_request *request, int process, int *fd) {
+    struct trib_recorder *recorder = listener->recorder;
+    struct trib_source *source = find_source(recorder, connection->peer.uid);
+    struct trib_stock ring;
+
+    if (!source)
+        return -EUSERS;
+    int code = watch_process(listener, source, process, &connection->peer, request);
+    if (code)
+        return code;
+    if (!take_stock(listener, &ring))
+        return -ENOMEM;
+    set_up(listener, source, &ring, request);
+    release_former(recorder, source);
+    connection->joined = source;
+    connection->generation = source->generation;
+    atomic_store_explicit(&source->state, TRIB_SOURCE_TAKEN, memory_order_release);
+    *fd = ring.fd;
+    return 0;
+}
+
+void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
+                        const struct trib_request *request, int process) {
+    struct trib_recorder *recorder = listener->recorder;
+    struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC,
+                                 .version = TRIB_WIRE_VERSION,
+                                 .ring_events = recorder->ring_events,
+                                 .ring_bytes = (uint32_t)recorder->ring_bytes,
+                                 .table_bytes = sizeof *recorder->table,
+                                 .epoch = recorder->table->epoch};
+    int ring = -1;
+
+    if (request->epoch == recorder->table->epoch)
+        answer.code = -EALREADY;
+    else if (connection->joined)
+        answer.code = -EPROTO;
+    else
+        answer.code = give_ring(listener, connection, request, process, &ring);
+    if (answer.code == 0)
+        answer.program = connection->joined->program;
+    else if (answer.code != -EALREADY)
+        atomic_fetch_add(&recorder->refused, 1);
+    bool has_got_it = trib_exchange_send(connection->fd, &answer, ring, recorder->table_fd);
+    if (answer.code == 0 && has_got_it)
+        count_join(recorder, request);
+    else if (answer.code == 0) /* it has given up waiting */
+        atomic_store_explicit(&connection->joined->gone, true, memory_order_release);
+    if (ring >= 0)
+        close(ring);
+    if (process >= 0 && (answer.code || connection->joined->process != process))
+        close(process);
+}
+
+void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection) {
+    struct trib_source *source = connection->joined;
+
+    if (source && source->generation == connection->generation)
+        atomic_store_explicit(&source->gone, true, memory_order_release);
+    connection->joined = NULL;
+    atomic_fetch_add(&listener->recorder->refused, 1);
+}

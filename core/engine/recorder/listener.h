@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The listener's thread in its parts: listener.c serves connections, joining.c gives rings to processes, exchange.c
+ * sends and receives messages, address.c finds and guards the socket's path. Private to this room; one thread's. */
+#ifndef TRIB_RECORDER_LISTENER_H
+#define TRIB_RECORDER_LISTENER_H
+
+#include <sys/socket.h>
+
+#include "recorder/source.h"
+
+#define TRIB_STOCK_MAX        32u
+#define TRIB_CONNECTIONS_MAX  128u
+#define TRIB_ANSWER_BYTES_MAX (128u << 10)
+
+#define TRIB_TAG_LISTENER     1ull
+#define TRIB_TAG_WAKE         2ull
+#define TRIB_TAG_CONNECTION   (1ull << 60) /* | index */
+#define TRIB_TAG_PROCESS      (2ull << 60) /* | generation << 16 | index */
+
+struct trib_stock {
+    void *memory;
+    int fd;
+};
+
+struct trib_connection {
+    int fd; /* -1: free */
+    uint64_t since_ns;
+    struct ucred peer;
+    bool is_allowed;
+    struct trib_source *joined; /* what it was given, until it says that it cannot use it */
+    uint32_t generation;
+};
+
+struct trib_listener {
+    struct trib_recorder *recorder;
+    int socket, poll, wake;
+    bool owns_path;
+    _Atomic(bool) stop;
+    bool is_running;
+    pthread_t thread;
+    struct trib_stock stock[TRIB_STOCK_MAX];
+    unsigned stock_count;
+    struct trib_connection connections[TRIB_CONNECTIONS_MAX];
+    unsigned connection_count;
+    uint32_t next_number;
+    char answer[TRIB_ANSWER_BYTES_MAX];
+};
+
+/* A socket that listens at the path; one that a killed daemon left there is replaced. 0; -EADDRINUSE (a daemon
+ * answers), -ENAMETOOLONG, -errno. */
+int trib_address_listen(const char *path, bool has_others, int *out, struct trib_error *error);
+
+/* Adds a descriptor to the listener's poll. A process's end is reported once, as its descriptor stays readable. */
+int trib_listener_watch(struct trib_listener *listener, int fd, uint64_t tag);
+
+/* Rings made ahead, so that a process that joins does not wait for memory. */
+void trib_stock_fill(struct trib_listener *listener);
+void trib_stock_drop(struct trib_listener *listener);
+/* Answers a request to join. Keeps or closes `process`, a pidfd or -1. */
+void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
+                        const struct trib_request *request, int process);
+/* The process could not map its ring. */
+void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection);
+
+bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table);
+/* The message's length, 0 = end, or -errno; *process = the descriptor that came along, or -1. */
+long trib_exchange_receive(int socket, struct trib_request *request, int *process);
+bool trib_exchange_is_whole(const struct trib_request *request, long length);
+
+#endif

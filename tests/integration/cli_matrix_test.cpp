@@ -112,12 +112,13 @@ TEST_CASE("the oracle is a bound, and theory one where it has a closed form") {
 }
 
 // The figures that people see against those of the same run's JSON.
-TEST_CASE("the tables show the steady WAF, mark the best and the worst that can be used, and the median of what is kept") {
+TEST_CASE(
+    "the tables show the steady WAF, mark the best and the worst that can be used, and the median of what is kept") {
     Folder folder;
     write_experiments(folder);
-    const Outcome outcome =
-        trib({"compare", "--matrix", "--json=" + folder.file("json"), "--workloads", folder.file(""), "--policy", "none",
-              "--policy", "sepbit", "--policy", "autostream-sfr", "--policy", "oracle", "--gc", "same", "--gc", "shared"});
+    const Outcome outcome = trib({"compare", "--matrix", "--json=" + folder.file("json"), "--workloads",
+                                  folder.file(""), "--policy", "none", "--policy", "sepbit", "--policy",
+                                  "autostream-sfr", "--policy", "oracle", "--gc", "same", "--gc", "shared"});
     INFO(outcome.err << outcome.out);
     REQUIRE(outcome.code == 0);
     const Json json = Json::parse(read_file(folder.file("json")));
@@ -149,8 +150,7 @@ TEST_CASE("the tables show the steady WAF, mark the best and the worst that can 
                     std::string want = text;
                     if (std::string(policy) != "oracle")
                         want += waf == best ? "*" : waf == worst ? "!" : "";
-                    const auto row =
-                        row_of(std::string("Steady WAF, gc=") + gc + ", victim=" + victim, policy);
+                    const auto row = row_of(std::string("Steady WAF, gc=") + gc + ", victim=" + victim, policy);
                     REQUIRE(row.size() == 3);
                     CAPTURE(gc, victim, name, policy, best, worst);
                     CHECK(row[1 + workload] == want);
@@ -178,8 +178,8 @@ TEST_CASE("what a workload lacks is said, and is no failure") {
     CHECK((*row)["waf"].is_null());
     CHECK(has((*row)["missing"].get<std::string>(), "write hints"));
     CHECK(steady(json, "tree", "rocksdb-hints", "same", "greedy") >= 1);
-    const Outcome text = trib({"lab", "matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy",
-                               "none", "--policy", "rocksdb-hints"});
+    const Outcome text = trib({"lab", "matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy", "none",
+                               "--policy", "rocksdb-hints"});
     CHECK(text.code == 0);
     CHECK(has(text.out, "rocksdb-hints needs write hints"));
     CHECK(widest_line(text.out) <= 80);

@@ -3,8 +3,8 @@
  * dictionary. */
 #include <tributary/signature.h>
 
-#include "base/assert.h"
 #include "base/hash.h"
+#include "base/likely.h"
 #include "dictionary.h"
 #include "machine.h"
 #include "memo.h"

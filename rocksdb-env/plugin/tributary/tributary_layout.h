@@ -15,6 +15,6 @@
 
 #include <string>
 
-// True: they are, or the plugin is part of the library that it would be compared
-// with. Else one difference in *why.
+// True: they are, or the plugin is part of the library that it would be
+// compared with. Else one difference in *why.
 bool TributarySameLayout(std::string* why);

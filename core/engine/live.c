@@ -64,11 +64,18 @@ struct trib_live {
 
 /* ---- recorder ---- */
 
+/* The writer's own reason says more than a number: which bound, or whose file. */
+static void log_stop(const struct trib_live *live, int code) {
+    const char *why = live->trace ? trib_trace_writer_stopped(live->trace) : "";
+
+    trib_log(TRIB_LOG_ERROR, "trace: %s; recording stops, the program goes on", *why ? why : strerror(-code));
+}
+
 static void check_trace(struct trib_live *live, int rc) {
     if (rc == 0)
         return;
     if (live->pipeline->counters.trace_errors++ == 0)
-        trib_log(TRIB_LOG_ERROR, "trace: %s; recording stops, the program goes on", strerror(-rc));
+        log_stop(live, rc);
     if (!live->first_error)
         live->first_error = rc;
 }
@@ -448,12 +455,19 @@ int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struc
 int trib_live_close(struct trib_live *live) {
     atomic_store_explicit(&live->stop, true, memory_order_release);
     pthread_join(live->thread, NULL);
+<<<<<<< HEAD
     atomic_store(&live->is_over, true);
     trib_metrics_file_close(live->metrics);
     live->metrics = NULL;
     if (live->trace)
         check_trace(live, trib_trace_writer_close(live->trace));
     live->trace = NULL;
+=======
+    struct trib_trace_writer *trace = live->trace;
+    live->trace = NULL; /* gone, whatever closing says */
+    if (trace)
+        check_trace(live, trib_trace_writer_close(trace));
+>>>>>>> contract
     int rc = live->first_error;
     free_live(live);
     return rc;

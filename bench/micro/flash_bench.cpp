@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "drive/presets.h"
-#include "support/flash_drive.hpp"
 #include "lab/theory.h"
+#include "support/flash_drive.hpp"
 
 namespace {
 

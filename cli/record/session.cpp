@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tributary/client.h>
 #include <tributary/pipeline.h>
 
 #include "common/failure.h"
@@ -97,7 +98,10 @@ bool wait_for_others(const Recorder &recorder, const Child &child) {
 std::vector<std::string> environment(const std::string &library, const std::string &path) {
     const char *present = std::getenv("LD_PRELOAD"); // NOLINT(concurrency-mt-unsafe): nobody sets it
     std::string preload = library + (present && *present ? std::string(":") + present : "");
-    return {"LD_PRELOAD=" + preload, "TRIBUTARY_SESSION=" + path};
+    std::vector<std::string> variables = {"LD_PRELOAD=" + preload, "TRIBUTARY_SESSION=" + path};
+    if (unsigned filters = trib_client_filters()) // a container's: they let this process do what joining takes
+        variables.push_back("TRIBUTARY_FILTERS=" + std::to_string(filters));
+    return variables;
 }
 
 struct Result {
@@ -127,6 +131,8 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
     fmt::print(stderr, "trib: {} {}, {} events{}, {} written{}\n", grouped(status.processes),
                status.processes == 1 ? "process" : "processes", grouped(status.events), lost,
                size_text(static_cast<double>(status.clock_bytes)), trace);
+    if (status.trace_stopped[0])
+        fmt::print(stderr, "trib: the trace stopped: {}\n", status.trace_stopped);
     if (has_drive)
         fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy, status.drive,
                    status.waf > 0 ? fixed(status.waf, 3) : "unknown", status.streams_used,
@@ -158,7 +164,10 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                  {"signatures", status.attributes},
                  {"complete", result.closed == 0 && result.has_ended}};
     if (!options.trace.empty())
-        json["trace"] = {{"path", options.trace}, {"bytes", status.trace_bytes}, {"errors", status.trace_errors}};
+        json["trace"] = {{"path", options.trace},
+                         {"bytes", status.trace_bytes},
+                         {"errors", status.trace_errors},
+                         {"stopped", status.trace_stopped}};
     if (result.starts_uncovered)
         json["not_covered"] = {{"starts", result.starts_uncovered}, {"programs", result.uncovered}};
     if (has_drive)

@@ -7,8 +7,10 @@
 
 #include <tributary/signature.h>
 
+#include "base/clock.h"
+#include "base/durations.h"
+#include "base/line.h"
 #include "chain.h"
-#include "durations.h"
 #include "java_path.h"
 #include "life.h"
 #include "memo.h"
@@ -173,7 +175,7 @@ static void stop_fast(void) {
     if (!atomic_exchange(&is_fast, false))
         return;
     snprintf(why_slow, sizeof why_slow, "a frame-pointer chain disagreed with JVMTI");
-    fprintf(stderr, "tributary: %s: every write asks JVMTI from now on\n", why_slow);
+    (void)trib_line((const char *[]){why_slow, ": every write asks JVMTI from now on", NULL});
 }
 
 /* What is known of the chain that begins at `frame`; where it is kept: in `memo`, by `key`. */
@@ -317,11 +319,11 @@ static void remember_last(const struct trib_shim_write *write, uint64_t signatur
 
 static void identify_timed(const struct trib_shim_write *write, struct trib_context *who) {
     unsigned asked_before = asked_here;
-    uint64_t began_ns = trib_duration_now_ns();
+    uint64_t began_ns = trib_now_ns();
 
     if (!identify(write, who))
         return;
-    trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_duration_now_ns() - began_ns);
+    trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_now_ns() - began_ns);
     remember_last(write, who->signature);
 }
 

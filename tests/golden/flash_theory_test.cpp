@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "lab/theory.h"
 #include "support/catch.hpp"
 #include "support/flash_drive.hpp"
-#include "lab/theory.h"
 
 static constexpr uint64_t LOGICAL_PAGES = 128 * 1024;
 static constexpr double ERROR_MAX = 0.005, SEPARATION_ERROR_MAX = 0.03;

@@ -157,6 +157,14 @@ TEST_CASE("relabel=overlap moves as few signatures as it can") {
     REQUIRE(streams(pcstream, 6) == (overlap ? Streams{1, 1, 2, 2, 3, 3} : Streams{3, 3, 1, 1, 2, 2}));
 }
 
+TEST_CASE("relabel=overlap: of equal overlaps the smaller label takes the smaller stream") {
+    State state;
+    Policy pcstream("pcstream", state, 3, "relabel=overlap");
+    learn(pcstream, {10, 1000});
+    pcstream.tick(MIB);
+    REQUIRE(streams(pcstream, 2) == Streams{1, 2}); // S3 is left
+}
+
 TEST_CASE("data that do not die: their age raises a lifetime, or counts for nothing") {
     const bool censored = GENERATE(true, false);
     State state;
@@ -196,6 +204,30 @@ TEST_CASE("clustering=firstcome deals numbers in order until none is left, by by
     pcstream.tick(3 * MIB);
     REQUIRE(streams(pcstream, 4) == Streams{0, 1, 0, 2});
     REQUIRE(pcstream.reclusterings() == 0);
+}
+
+TEST_CASE("clustering=firstcome goes on where an earlier process stopped") {
+    State state;
+    for (uint64_t key : {1, 2, 3}) {
+        state.intern(key);
+        Policy pcstream("pcstream", state, 2, "clustering=firstcome");
+        state.row(key).written_bytes = 501 * PAGE;
+        pcstream.tick(key * MIB);
+    }
+    Policy again("pcstream", state, 2, "clustering=firstcome");
+    REQUIRE(streams(again, 3) == Streams{1, 2, 0});
+}
+
+TEST_CASE("the first look comes an interval after opening, whatever was written before") {
+    State state;
+    trib_state_clock_advance(state.state, 500 * MIB);
+    Policy pcstream("pcstream", state, 4);
+    learn(pcstream, {10, 20});
+    pcstream.tick(500 * MIB);
+    pcstream.tick(501 * MIB - 1);
+    REQUIRE(streams(pcstream, 2) == Streams{0, 0});
+    pcstream.tick(501 * MIB);
+    REQUIRE(streams(pcstream, 2) == Streams{1, 2});
 }
 
 TEST_CASE("what was learned outlives the policy, also on a drive with fewer streams") {

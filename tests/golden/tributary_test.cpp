@@ -242,6 +242,30 @@ TEST_CASE("tributary: classes are octaves below four capacities, the last takes 
         }
 }
 
+// Bounds between classes lie where four capacities over the lifetime is a power of two: here at 500 blocks.
+TEST_CASE("tributary: near a bound a lifetime stays in the class that it came from") {
+    State state;
+    Policy p("tributary", state, 8, "plan=paths,interval=1,censored=off", 1000 * TRIB_BLOCK_BYTES);
+    REQUIRE(p.code == 0);
+    trib_placement write{};
+    write.who = context(7);
+    uint64_t clock = 0;
+    const auto stream_after = [&](uint64_t lifetime) {
+        for (int i = 0; i < 600; i++) { // one block, overwritten at that age
+            p.place_block(1, clock, 1, write);
+            p.tick(clock * TRIB_BLOCK_BYTES);
+            clock += lifetime;
+        }
+        return p.place_block(1, clock, 1, write);
+    };
+    REQUIRE(stream_after(480) == 4);
+    REQUIRE(stream_after(530) == 4); // 0.08 octaves beyond the bound
+    REQUIRE(stream_after(580) == 3); // 0.21
+    REQUIRE(stream_after(530) == 3);
+    REQUIRE(stream_after(480) == 3);
+    REQUIRE(stream_after(440) == 4);
+}
+
 // 16 blocks of a file by one path, overwritten at an age of 500 blocks; 16 of another, trimmed at that age: half a
 // capacity, which `fine` puts into stream 4: floor(log2(4 / 0.5)) + 1.
 TEST_CASE("tributary: plan=files tells apart what dies with its file, not what is overwritten") {

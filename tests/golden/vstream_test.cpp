@@ -172,6 +172,27 @@ TEST_CASE("the pages of a superpage share the time when it was filled") {
     }
 }
 
+TEST_CASE("a page that was written again while its superpage waited keeps the time of its last writing") {
+    State state;
+    Policy vstream("vstream", state, 2, "superpage=2");
+    Host host(vstream);
+    for (uint16_t name : {0, 1}) { // live 100 and 400
+        host.write(name, 100u * name, 2);
+        host.idle(name == 0 ? 98 : 398);
+        host.write(name, 100u * name, 2);
+    }
+    vstream.tick(13 * MIB);
+    host.write(0, 1000);    // waits for a second page of S1
+    host.write(3, 1000, 2); // another stream's now, and programmed
+    host.idle(300);
+    host.write(0, 1010); // fills S1's superpage, of which page 1000 is no part any more
+    host.idle(48);
+    host.write(3, 1000, 2); // both were 350 old
+    vstream.tick(26 * MIB);
+    // S1's mean is 50 (its page of age 1 counts whole), S2's 400.
+    REQUIRE(host.write(3, 2000) == 2);
+}
+
 TEST_CASE("a copy goes where its virtual stream is mapped now") {
     State state;
     Policy vstream("vstream", state, 3, "superpage=1");

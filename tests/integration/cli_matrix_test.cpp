@@ -3,8 +3,11 @@
 // that threads change nothing, and that a policy which lacks something says what.
 #include "support/cli.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 using namespace trib_test;
 
@@ -108,6 +111,63 @@ TEST_CASE("the oracle is a bound, and theory one where it has a closed form") {
     CHECK(json["workloads"][1]["optimum_waf"].is_null()); // nobody has one for an LSM tree
 }
 
+// The figures that people see against those of the same run's JSON.
+TEST_CASE(
+    "the tables show the steady WAF, mark the best and the worst that can be used, and the median of what is kept") {
+    Folder folder;
+    write_experiments(folder);
+    const Outcome outcome = trib({"compare", "--matrix", "--json=" + folder.file("json"), "--workloads",
+                                  folder.file(""), "--policy", "none", "--policy", "sepbit", "--policy",
+                                  "autostream-sfr", "--policy", "oracle", "--gc", "same", "--gc", "shared"});
+    INFO(outcome.err << outcome.out);
+    REQUIRE(outcome.code == 0);
+    const Json json = Json::parse(read_file(folder.file("json")));
+    const std::vector<std::string> lines = lines_of(outcome.out);
+    const auto words_of = [](const std::string &line) {
+        std::istringstream in(line);
+        return std::vector<std::string>(std::istream_iterator<std::string>(in), {});
+    };
+    const auto row_of = [&](const std::string &title, const std::string &policy) {
+        auto line = std::find(lines.begin(), lines.end(), title);
+        REQUIRE(line != lines.end());
+        line = std::find_if(line, lines.end(), [&](const auto &l) { return l.rfind(policy + " ", 0) == 0; });
+        REQUIRE(line != lines.end());
+        return words_of(*line);
+    };
+    for (const char *gc : {"same", "shared"})
+        for (const char *victim : {"greedy", "cost-benefit"})
+            for (size_t workload : {0u, 1u}) {
+                const std::string name = json["workloads"][workload]["name"];
+                double best = 1e9, worst = 0;
+                for (const char *policy : {"none", "sepbit", "autostream-sfr"}) {
+                    best = std::min(best, steady(json, name, policy, gc, victim));
+                    worst = std::max(worst, steady(json, name, policy, gc, victim));
+                }
+                for (const char *policy : {"none", "sepbit", "autostream-sfr", "oracle"}) {
+                    const double waf = steady(json, name, policy, gc, victim);
+                    char text[32];
+                    snprintf(text, sizeof text, "%.3f", waf);
+                    std::string want = text;
+                    if (std::string(policy) != "oracle")
+                        want += waf == best ? "*" : waf == worst ? "!" : "";
+                    const auto row = row_of(std::string("Steady WAF, gc=") + gc + ", victim=" + victim, policy);
+                    REQUIRE(row.size() == 3);
+                    CAPTURE(gc, victim, name, policy, best, worst);
+                    CHECK(row[1 + workload] == want);
+                }
+            }
+    for (const char *policy : {"none", "sepbit", "autostream-sfr"}) {
+        std::vector<double> times;
+        for (const Json &row : json["rows"])
+            if (row["policy"] == policy && row["waf"].is_number())
+                times.push_back(row["place_ns"]);
+        std::sort(times.begin(), times.end());
+        const auto row = row_of("What it costs (medians over all runs; memory at the end of a run)", policy);
+        REQUIRE(row.size() >= 2);
+        CHECK(std::stod(row[1]) == Approx(times[times.size() / 2]).margin(0.51));
+    }
+}
+
 TEST_CASE("what a workload lacks is said, and is no failure") {
     Folder folder;
     write_experiments(folder);
@@ -118,8 +178,8 @@ TEST_CASE("what a workload lacks is said, and is no failure") {
     CHECK((*row)["waf"].is_null());
     CHECK(has((*row)["missing"].get<std::string>(), "write hints"));
     CHECK(steady(json, "tree", "rocksdb-hints", "same", "greedy") >= 1);
-    const Outcome text = trib({"lab", "matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy",
-                               "none", "--policy", "rocksdb-hints"});
+    const Outcome text = trib({"lab", "matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy", "none",
+                               "--policy", "rocksdb-hints"});
     CHECK(text.code == 0);
     CHECK(has(text.out, "rocksdb-hints needs write hints"));
     CHECK(widest_line(text.out) <= 80);

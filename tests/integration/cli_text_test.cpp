@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/failure.h"
-#include "compare/histogram.h"
 #include "common/option_text.h"
 #include "common/table.h"
+#include "compare/histogram.h"
 
 using cli::Histogram;
 

@@ -3,6 +3,11 @@
 // (a pipeline in the process) and in a session (children too).
 #include "support/catch.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "support/preload.hpp"
 
 namespace {
@@ -36,6 +41,11 @@ struct Story {
         return found == said.of.end() ? Lines{} : found->second;
     }
 };
+
+// Of which pages are dirty; the kernel is asked here, so that nothing the library loses passes for an old kernel.
+bool has_cachestat() {
+    return syscall(451, -1, nullptr, nullptr, 0) != 0 && errno != ENOSYS;
+}
 
 } // namespace
 
@@ -112,8 +122,9 @@ TEST_CASE("pages written through memory are told of when they are synced") {
         WARN("the folder is in memory");
         return;
     }
-    if (!story.of("a").empty() && story.of("a")[0] == "write 0+1048576") {
-        WARN("a kernel without cachestat: whole ranges");
+    if (!has_cachestat()) { // whole ranges
+        REQUIRE_FALSE(story.of("a").empty());
+        CHECK(story.of("a")[0] == "write 0+1048576");
         return;
     }
     CHECK(story.of("a") ==
@@ -122,8 +133,13 @@ TEST_CASE("pages written through memory are told of when they are synced") {
 
 TEST_CASE("pages of a mapped file whose descriptor is closed are told of as well, and its locks are kept") {
     const Story story("unheld", GENERATE(false, true));
-    if (is_in_memory(story.folder) || story.of("a").back() == "write 0+1000000") {
-        WARN("the folder is in memory, or a kernel without cachestat");
+    if (is_in_memory(story.folder)) {
+        WARN("the folder is in memory");
+        return;
+    }
+    if (!has_cachestat()) {
+        REQUIRE_FALSE(story.of("a").empty());
+        CHECK(story.of("a").back() == "write 0+1000000");
         return;
     }
     CHECK(story.of("a") == Lines{"sync 0+end close", "write 8192+4096", "write 409600+4096"});

@@ -69,7 +69,10 @@ int status_of(pid_t pid) {
 }
 
 // Every event in the order of the trace.
-std::vector<trib_event> events_of(const std::string &trace, uint64_t *gap_events = nullptr) {
+struct Gaps {
+    uint64_t count = 0, events = 0, bytes = 0;
+};
+std::vector<trib_event> events_of(const std::string &trace, Gaps *gaps = nullptr) {
     trib_trace_reader *reader = nullptr;
     trib_error error{};
     static trib_trace_item item;
@@ -79,8 +82,8 @@ std::vector<trib_event> events_of(const std::string &trace, uint64_t *gap_events
     while ((rc = trib_trace_next(reader, &item, &error)) == 1) {
         if (item.kind == TRIB_TRACE_EVENT)
             events.push_back(item.event);
-        else if (item.kind == TRIB_TRACE_GAP && gap_events)
-            *gap_events += item.gap_events;
+        else if (item.kind == TRIB_TRACE_GAP && gaps)
+            gaps->count++, gaps->events += item.gap_events, gaps->bytes += item.gap_bytes;
     }
     CHECK(rc == 0);
     trib_trace_reader_close(reader);
@@ -95,6 +98,22 @@ bool submit_many(trib_client *client, uint64_t file, unsigned count) {
         all = trib_client_submit(client, &event) && all;
     }
     return all;
+}
+
+// A daemon in a process of its own, listening once this is made. `body` is its life after that; its exit status.
+pid_t start_daemon(const std::string &address, const std::function<int(Pipeline &)> &body) {
+    int ready[2];
+    REQUIRE(pipe(ready) == 0);
+    const pid_t pid = process([&] {
+        Pipeline pipeline("policy=none,drive=none,session=" + address, true);
+        const char byte = pipeline.rc() == 0 ? '1' : '0';
+        return write(ready[1], &byte, 1) == 1 ? body(pipeline) : 1;
+    });
+    char byte = '0';
+    CHECK(read(ready[0], &byte, 1) == 1);
+    close(ready[0]), close(ready[1]);
+    REQUIRE(byte == '1');
+    return pid;
 }
 
 struct Session {
@@ -257,17 +276,27 @@ TEST_CASE("a full ring drops and the trace says how much") {
     Session session(",process-ring=1024");
     trib_client *client = join(session.path);
     REQUIRE(client != nullptr);
-    uint64_t accepted = 0;
-    for (unsigned i = 0; i < 100000; i++) {
-        const trib_event event = event_of(TRIB_EVENT_WRITE, 5, i * 100);
-        accepted += trib_client_submit(client, &event);
+    uint64_t refused_events = 0, refused_bytes = 0, accepted = 0;
+    for (unsigned round = 1; round <= 3; round++) { // each is a gap of its own
+        trib_event event = event_of(TRIB_EVENT_WRITE, 5, 0);
+        event.length_bytes = round;
+        for (unsigned i = 0; i < 30000; i++) {
+            const bool is_taken = trib_client_submit(client, &event);
+            accepted += is_taken;
+            refused_events += !is_taken;
+            refused_bytes += is_taken ? 0 : round;
+        }
+        trib_pipeline_drain(session.recorder.get());
+        CHECK(session.recorder.status().bytes_dropped == refused_bytes);
     }
     trib_client_close(client);
     REQUIRE(session.recorder.close() == 0);
-    uint64_t gap = 0;
-    CHECK(events_of(session.trace, &gap).size() == accepted);
-    CHECK(accepted < 100000);
-    CHECK(gap == 100000 - accepted);
+    Gaps gaps;
+    CHECK(events_of(session.trace, &gaps).size() == accepted);
+    CHECK(refused_events > 0);
+    CHECK(gaps.events == refused_events);
+    CHECK(gaps.bytes == refused_bytes);
+    CHECK(gaps.count >= 3);
 }
 
 TEST_CASE("the child of a fork joins for itself") {
@@ -317,20 +346,10 @@ TEST_CASE("joining leaves the process's descriptors alone, even with a full tabl
 TEST_CASE("a daemon that is killed costs events, and its processes join the next") {
     Folder folder;
     const std::string path = folder / "session";
-    int ready[2];
-    REQUIRE(pipe(ready) == 0);
-    const pid_t recorder = process([&] {
-        Pipeline pipeline("policy=none,drive=none,session=" + path, true);
-        const char byte = pipeline.rc() == 0 ? '1' : '0';
-        if (write(ready[1], &byte, 1) != 1)
-            return 1;
+    const pid_t recorder = start_daemon(path, [](Pipeline &) {
         pause();
         return 0;
     });
-    char byte = '0';
-    REQUIRE(read(ready[0], &byte, 1) == 1);
-    REQUIRE(byte == '1');
-    close(ready[0]), close(ready[1]);
     trib_client *client = join(path);
     REQUIRE(client != nullptr);
     kill(recorder, SIGKILL);
@@ -365,19 +384,11 @@ TEST_CASE("a daemon that is killed costs events, and its processes join the next
 TEST_CASE("a daemon that is stopped holds up nobody, and takes what fitted when it goes on") {
     Folder folder;
     const std::string path = folder / "session";
-    int ready[2];
-    REQUIRE(pipe(ready) == 0);
-    const pid_t recorder = process([&] {
-        Pipeline pipeline("policy=none,drive=none,session=" + path, true);
-        const char byte = pipeline.rc() == 0 ? '1' : '0';
-        if (write(ready[1], &byte, 1) != 1)
-            return 1;
+    const pid_t recorder = start_daemon(path, [](Pipeline &pipeline) {
         for (unsigned i = 0; i < 2000 && pipeline.status().events < 10; i++)
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
         return pipeline.status().events == 10 && pipeline.status().processes == 1 ? 0 : 1;
     });
-    char byte = '0';
-    REQUIRE(read(ready[0], &byte, 1) == 1);
     trib_client *client = join(path);
     REQUIRE(client != nullptr);
     kill(recorder, SIGSTOP);
@@ -390,7 +401,6 @@ TEST_CASE("a daemon that is stopped holds up nobody, and takes what fitted when 
     kill(recorder, SIGCONT);
     CHECK(WEXITSTATUS(status_of(recorder)) == 0);
     trib_client_close(client);
-    close(ready[0]), close(ready[1]);
 }
 
 TEST_CASE("submit says so once the daemon has closed") {

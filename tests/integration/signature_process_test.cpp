@@ -7,6 +7,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <fstream>
@@ -153,6 +154,7 @@ TEST_CASE("a memo outlives its plugin by no more than 1024 hits, and by none if 
         signatures = through_both(true);
         CHECK(first_of_build_id(signatures[0]) == 0x11);
         CHECK(first_of_build_id(signatures[3000]) == 0x22);
+        CHECK(std::count(signatures.begin() + 3000, signatures.end(), signatures[3000]) == 3000);
     }
 }
 
@@ -347,4 +349,17 @@ TEST_CASE("records of ended threads are used again") {
     std::ifstream("/proc/self/statm") >> after;
     REQUIRE(after > 0);
     CHECK(after < before + 64 * 1024 * 1024 / 4096); // 300 records would be 50 MiB and their stacks 2.4 GiB
+}
+
+TEST_CASE("however many threads come and go, each has a memo") {
+    constexpr unsigned kThreads = 300, kCaptures = 10;
+    struct trib_signature_stats before, after;
+    trib_signature_statistics(&before);
+    for (unsigned i = 0; i < kThreads; i++)
+        std::thread([] {
+            for (volatile unsigned k = 0; k < kCaptures; k = k + 1)
+                along("abc");
+        }).join();
+    trib_signature_statistics(&after);
+    CHECK(after.memo_hits - before.memo_hits >= kThreads * (kCaptures - 1));
 }

@@ -20,7 +20,7 @@ static const trib_victim VICTIMS[] = {TRIB_VICTIM_GREEDY, TRIB_VICTIM_COST_BENEF
 struct Relocator {
     std::vector<uint16_t> streams;
     flash::Random random{77};
-    uint64_t wrong = 0, asked = 0;
+    uint64_t wrong = 0, asked = 0, out_of_range = 0;
     uint16_t answers = 4;
 
     static uint16_t relocate(void *arg, uint64_t lba, uint16_t stream, uint16_t victim_class, bool internal) {
@@ -28,7 +28,9 @@ struct Relocator {
         self->asked++;
         self->wrong += self->streams.at(lba) != stream;
         self->wrong += internal && victim_class >= 4;
-        return uint16_t(self->random.below(self->answers));
+        const auto answer = uint16_t(self->random.below(self->answers));
+        self->out_of_range += answer >= 4;
+        return answer;
     }
 };
 
@@ -184,13 +186,21 @@ TEST_CASE("streams in use stay open however much is copied in between") {
 
 TEST_CASE("an answer out of range is internal stream 0 and counted") {
     Relocator relocator;
-    relocator.answers = 1000;
+    relocator.answers = 1000; // four of a thousand are in range
     auto c = combination(TRIB_GC_CLASS, TRIB_VICTIM_GREEDY, &relocator);
     relocator.streams.resize(c.logical_pages);
     auto d = flash::open(c);
     REQUIRE(trib_flash_precondition(d.get(), 3, false) == 0);
     auto s = flash::stats(d);
-    CHECK(s.remapped_writes > s.gc_pages / 2);
-    CHECK(s.remapped_writes <= s.gc_pages);
+    CHECK(relocator.asked == s.gc_pages);
+    CHECK(relocator.out_of_range > s.gc_pages / 2);
+    CHECK(s.remapped_writes == relocator.out_of_range);
+    uint64_t elsewhere = 0;
+    for (uint16_t stream = 1; stream < 4; stream++) {
+        trib_flash_stream_stats of{};
+        REQUIRE(trib_flash_stream_statistics(d.get(), stream, true, &of) == 0);
+        elsewhere += of.gc_pages_in;
+    }
+    CHECK(elsewhere <= relocator.asked - relocator.out_of_range);
     require_sound(d);
 }

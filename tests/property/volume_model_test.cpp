@@ -8,6 +8,7 @@
 
 #include "volume/volume.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <optional>
@@ -42,23 +43,29 @@ class Model {
     // Pages that must reach the drive, in order; stops where blocks run out.
     int write(const trib_event &event, std::vector<Expected> &out) {
         ModelFile &file = files[event.file];
-        const uint64_t end_bytes = event.offset_bytes + event.length_bytes;
-        const uint64_t first = event.offset_bytes / PAGE, end = end_bytes / PAGE;
-        const bool partial = end_bytes % PAGE;
-        const bool covered = file.tail && *file.tail >= first && *file.tail < end;
-        if (file.tail && partial && !covered && *file.tail != end)
+        // Byte by byte, by what the last of them does to its page: whose last byte it is goes out, any other stays.
+        const uint64_t last = event.offset_bytes + event.length_bytes - 1;
+        std::vector<uint64_t> full;
+        std::optional<uint64_t> left;
+        for (uint64_t page = event.offset_bytes / PAGE; page * PAGE <= last; page++)
+            if (last >= page * PAGE + PAGE - 1)
+                full.push_back(page);
+            else
+                left = page;
+        const bool completes_tail = file.tail && std::find(full.begin(), full.end(), *file.tail) != full.end();
+        if (file.tail && left && !completes_tail && *left != *file.tail) // only one page of a file waits
             if (int error = flush(event.file, out))
                 return error;
-        for (uint64_t page = first; page < end; page++)
+        for (uint64_t page : full)
             if (int error = put(event.file, page, event.who.signature, out))
                 return error;
-        if (covered)
+        if (completes_tail)
             file.tail.reset();
-        if (partial) {
-            file.tail = end;
+        if (left) {
+            file.tail = left;
             file.tail_signature = event.who.signature;
         }
-        file.size = std::max(file.size, end_bytes);
+        file.size = std::max(file.size, last + 1);
         return 0;
     }
 

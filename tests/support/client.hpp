@@ -32,4 +32,20 @@ inline bool claim_without_publishing(trib_client *client, const trib_event &even
     return trib_test_claim_without_publishing(client, &event);
 }
 
+// The first daemon that a client joined gets the event as it stands, time and all.
+extern "C" bool trib_test_submit_as_is(trib_client *client, const trib_event *event);
+inline bool submit_as_is(trib_client *client, const trib_event &event) {
+    return trib_test_submit_as_is(client, &event);
+}
+
+// Records of its ring of texts. The module's key, which its paths name, also if it is not really put.
+extern "C" bool trib_test_put_name(trib_client *client, uint64_t file, const char *path);
+extern "C" void trib_test_put_lying_name(trib_client *client, uint64_t file, uint32_t claimed_bytes); // 8 are there
+extern "C" uint64_t trib_test_put_module(trib_client *client, const char *path, bool really);
+extern "C" bool trib_test_put_signature(trib_client *client, uint64_t signature, uint64_t module_key);
+// Whether the daemon's table says that it knows a signature or a module.
+extern "C" bool trib_test_is_known(trib_client *client, uint64_t key);
+// As if the process had called exec: before it joins.
+extern "C" void trib_test_set_image(trib_client *client, uint64_t image);
+
 } // namespace trib_test

@@ -2,8 +2,17 @@
 /* What only the inside of a client shows, in C, for tests/support/client.hpp. */
 #include "producer/client.h"
 
+#include <string.h>
+
 bool trib_test_claim_without_publishing(struct trib_client *client, const struct trib_event *event);
 void *trib_test_ring_memory(struct trib_client *client, uint64_t *bytes);
+bool trib_test_submit_as_is(struct trib_client *client, const struct trib_event *event);
+bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *path);
+void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes);
+uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really);
+bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
+bool trib_test_is_known(struct trib_client *client, uint64_t key);
+void trib_test_set_image(struct trib_client *client, uint64_t image);
 
 bool trib_test_claim_without_publishing(struct trib_client *client, const struct trib_event *event) {
     uint64_t ticket;
@@ -16,4 +25,56 @@ void *trib_test_ring_memory(struct trib_client *client, uint64_t *bytes) {
 
     *bytes = at->ring_bytes;
     return at->head;
+}
+
+bool trib_test_submit_as_is(struct trib_client *client, const struct trib_event *event) {
+    struct trib_ring *ring = &client->hand->attachments[0].ring;
+    uint64_t ticket;
+    struct trib_event *slot = trib_ring_claim(ring, event, &ticket);
+
+    if (!slot)
+        return false;
+    *slot = *event;
+    trib_ring_publish(ring, ticket);
+    return true;
+}
+
+static struct trib_text_ring *texts_of(struct trib_client *client) {
+    return &client->hand->attachments[0].texts;
+}
+
+bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *path) {
+    return trib_text_put(texts_of(client), TRIB_TEXT_NAME, file, path, (uint32_t)strlen(path));
+}
+
+void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes) {
+    const struct trib_text_head lie = {.body_bytes = claimed_bytes, .kind = TRIB_TEXT_NAME, .id = file};
+    struct trib_text_ring *ring = texts_of(client);
+    uint64_t at = atomic_load(&ring->head->text_tail) % TRIB_TEXT_RING_BYTES;
+
+    memcpy(ring->bytes + at, &lie, sizeof lie);
+    atomic_fetch_add(&ring->head->text_tail, sizeof lie + 8);
+}
+
+uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really) {
+    struct trib_module module = {.build_id_hash = 99};
+
+    memcpy(module.path, path, strlen(path));
+    uint64_t key = trib_text_module_key(&module);
+    bool put = !really || trib_text_put(texts_of(client), TRIB_TEXT_MODULE, key, &module, sizeof module);
+    return put ? key : 0;
+}
+
+bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key) {
+    const struct trib_text_frame frame = {99, 0x40, module_key};
+
+    return trib_text_put(texts_of(client), TRIB_TEXT_SIGNATURE, signature, &frame, sizeof frame);
+}
+
+bool trib_test_is_known(struct trib_client *client, uint64_t key) {
+    return trib_seen((_Atomic(uint64_t) *)(uintptr_t)client->hand->attachments[0].table->seen, key);
+}
+
+void trib_test_set_image(struct trib_client *client, uint64_t image) {
+    client->image = image;
 }

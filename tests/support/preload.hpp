@@ -24,6 +24,7 @@ struct Said {
     std::map<uint64_t, std::string> names;
     std::map<uint64_t, std::string> paths; // whole, as the trace has them
     bool has_gap = false;
+    uint64_t gap_bytes = 0;
 
     std::vector<std::string> writes(const std::string &name) const {
         std::vector<std::string> found;
@@ -68,6 +69,7 @@ inline Said read_said(const std::string &trace) {
                 said.names.emplace(item.id, path.substr(path.rfind('/') + 1));
         }
         said.has_gap |= item.kind == TRIB_TRACE_GAP;
+        said.gap_bytes += item.kind == TRIB_TRACE_GAP ? item.gap_bytes : 0;
     }
     said.events = contents.events;
     for (const trib_event &event : contents.events) {

@@ -112,6 +112,21 @@ TEST_CASE("zeros extend a file in one piece") {
     CHECK(got.who.signature == trib_page_unnoted_signature(TRIB_PAGE_ALLOCATED));
 }
 
+TEST_CASE("of several pages in one write each is asked about on its own") {
+    trib_identify_innodb(true);
+    dirty(14, 70);
+    const auto both = joined({make_page({14, 70}, kPage), make_page({14, 71}, kPage)});
+    const auto before = counts();
+    Identified got = identify(trib_buffer_identify, 0x350, 70 * kPage, both);
+    CHECK(got.bytes == kPage);
+    CHECK(got.who.signature >> 32 != trib_page_unnoted_signature(0) >> 32);
+    CHECK(counts().pages == before.pages + 1);
+    const std::vector<uint8_t> rest(both.begin() + kPage, both.end());
+    got = identify(trib_buffer_identify, 0x350, 71 * kPage, rest);
+    CHECK(got.bytes == kPage);
+    CHECK(got.who.signature == trib_page_unnoted_signature(TRIB_PAGE_LEAF));
+}
+
 TEST_CASE("pages of 8 KiB, and pages cut short by compression") {
     trib_identify_innodb(true);
     dirty(15, 9);

@@ -103,6 +103,16 @@ TEST_CASE("MariaDB's compressed and encrypted pages hide their tree") {
     auto garbled = parse(make_page({3, 4, 17855, 0x7a31, 0xdeadbeefcafef00d}), TRIB_DIALECT_MARIADB);
     CHECK(garbled.page_class == TRIB_PAGE_INDEX); // full_crc32: nothing but its nonsense says that it is encrypted
     CHECK(garbled.index == 0);
+    auto garbled_index = parse(make_page({3, 4, 17855, 1, 0xdeadbeefcafef00d}), TRIB_DIALECT_MARIADB);
+    CHECK(garbled_index.page_class == TRIB_PAGE_INDEX); // one of the two is enough
+    CHECK(garbled_index.level == TRIB_LEVEL_UNKNOWN);
+    CHECK(garbled_index.index == 0);
+    auto garbled_level = parse(make_page({3, 4, 17855, 0x7a31, 55}), TRIB_DIALECT_MARIADB);
+    CHECK(garbled_level.page_class == TRIB_PAGE_INDEX);
+    CHECK(garbled_level.level == TRIB_LEVEL_UNKNOWN);
+    auto first = make_page({3, 0, 17855, 0, 55}); // of the old format: what stands there is no key's version
+    put(&first[26], 4, 1);
+    CHECK(parse(first, TRIB_DIALECT_MARIADB).page_class == TRIB_PAGE_LEAF);
 }
 
 TEST_CASE("a header that is cut off, and one of zeros") {

@@ -80,6 +80,18 @@ TEST_CASE("each run of records about a page names it once") {
     CHECK(got.pages[2].page == 0xfffffffe);
 }
 
+TEST_CASE("a page of another space with the same number is another page") {
+    Bytes block;
+    add_record(block, 0x30, 5, 300, 4);
+    add_record(block, 0x30, 6, 300, 4);
+    trib_redo_cursor cursor{};
+    Read got = read(cursor, block);
+    REQUIRE(got.count == 2);
+    CHECK(got.pages[0].space == 5);
+    CHECK(got.pages[1].space == 6);
+    CHECK(got.pages[1].page == 300);
+}
+
 TEST_CASE("numbers at the edges of their lengths") {
     for (uint32_t n :
          {0u, 0x7fu, 0x80u, 0x407fu, 0x4080u, 0x20407fu, 0x204080u, 0x1020407fu, 0x10204080u, 0xfffffffeu}) {

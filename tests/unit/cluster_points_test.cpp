@@ -64,6 +64,12 @@ TEST_CASE("fewer distinct points than clusters: no cluster is made up") {
     REQUIRE(found.centroids == std::vector<double>{2, 5});
 }
 
+TEST_CASE("centres as far from the origin as each other come in the order of their coordinates") {
+    const auto found = cluster({1, 0, 0, 1}, {2, 1}, 2, 2); // the first is the first seed
+    REQUIRE(found.labels == Labels{1, 0});
+    REQUIRE(found.centroids == std::vector<double>{0, 1, 1, 0});
+}
+
 TEST_CASE("weights pull: the same points, another cut") {
     // k = 2. Equal weights: {0 4} costs 8, {4 10} 18. With weights 100 10 1: {0 4} costs
     // 100 * 10 / 110 * 16 = 145, {4 10} 10 * 1 / 11 * 36 = 33.
@@ -110,6 +116,9 @@ TEST_CASE("a round never raises the cost, and one that changes no label is the l
             break;
         REQUIRE(round < 199);
     }
+    const Labels settled = clusters.labels;
+    trib_points_round(&points, clusters.used, clusters.labels.data(), clusters.centroids.data());
+    REQUIRE(clusters.labels == settled);
     const double unnamed = before;
     clusters.used = trib_points_order(&points, clusters.used, clusters.labels.data(), clusters.centroids.data());
     REQUIRE(cost(values, weights, dimensions, clusters) == Approx(unnamed).margin(1e-9));

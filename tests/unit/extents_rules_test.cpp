@@ -458,3 +458,26 @@ TEST_CASE("an overwritten run grows up to a mebibyte of writes after its birth, 
         REQUIRE(x.stats().runs == (late ? 3 : 2));
     }
 }
+
+TEST_CASE("the last byte of a file can die alone") {
+    Extents x;
+    x.write(0, x.a, 7, 0, 8 * K);
+    x.kill(M, 7, 8 * K - 1, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+    REQUIRE(x.deaths.size() == 1);
+    require_death(x.deaths[0], x.a, 8 * K - 1, 1, M);
+    REQUIRE(x.stats().live_bytes == 8 * K - 1);
+    x.kill(M, 7, 8 * K - 1, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+    REQUIRE(x.deaths.empty());
+}
+
+TEST_CASE("appends beyond 4 GiB begin another run, and none is lost") {
+    Extents x;
+    for (uint64_t at = 0; at < 9 * G; at += G)
+        REQUIRE(x.write(at, x.a, 7, at, G) == 0);
+    REQUIRE(x.stats().live_bytes == 9 * G);
+    REQUIRE(x.stats().runs == 3);
+    uint64_t alive = 0;
+    for (const trib_death &run : x.live(9 * G))
+        alive += run.length_bytes;
+    REQUIRE(alive == 9 * G);
+}

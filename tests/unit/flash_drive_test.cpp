@@ -118,6 +118,19 @@ TEST_CASE("streams keep to their own superblocks") {
     CHECK(trib_flash_stream_statistics(d.get(), 0, true, &s) == -EINVAL);
 }
 
+TEST_CASE("streams in use are those written to since the counters were reset") {
+    auto c = config(1000, 0.30, 10);
+    c.streams = 3;
+    auto d = flash::open(c);
+    for (uint16_t stream = 0; stream <= 3; stream++)
+        flash::write(d, 100u * stream, 5, stream);
+    CHECK(flash::stats(d).streams_used == 4);
+    trib_flash_reset_counters(d.get());
+    CHECK(flash::stats(d).streams_used == 0);
+    flash::write(d, 200, 1, 2);
+    CHECK(flash::stats(d).streams_used == 1);
+}
+
 TEST_CASE("a stream the drive does not have becomes S0 and is counted") {
     auto c = config(1000, 0.30, 10);
     c.streams = 2;

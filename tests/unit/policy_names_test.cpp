@@ -62,3 +62,17 @@ TEST_CASE("no file but its own knows a policy by name") {
     CHECK(files > 200);
     CHECK(found > 14); // at least each policy in its own file: the search does find names
 }
+
+TEST_CASE("what a policy needs with options comes on top of what it always needs") {
+    const trib_policy *vstream = trib_policy_find("vstream", nullptr);
+    REQUIRE(vstream);
+    REQUIRE(vstream->needs != 0);
+    for (const char *options : {"", "source=host", "source=hint", "source=kind", "source=signature"}) {
+        const uint32_t needs = trib_policy_needs(vstream, options);
+        CAPTURE(options, needs);
+        CHECK((needs & vstream->needs) == vstream->needs);
+    }
+    CHECK(trib_policy_needs(vstream, "source=host") & TRIB_NEEDS_VSTREAM);
+    CHECK_FALSE(trib_policy_needs(vstream, "source=hint") & TRIB_NEEDS_VSTREAM);
+    CHECK(trib_policy_needs(vstream, "source=hint") & TRIB_NEEDS_HINT);
+}

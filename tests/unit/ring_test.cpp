@@ -27,7 +27,7 @@ struct Ring {
     bool push(uint64_t file, uint8_t kind = TRIB_EVENT_WRITE) {
         uint64_t ticket;
         trib_event event = {};
-        event.kind = kind, event.file = file, event.length_bytes = 10;
+        event.kind = kind, event.file = file, event.length_bytes = kind == TRIB_EVENT_WRITE ? 10 : TRIB_LENGTH_TO_END;
         trib_event *slot = trib_ring_claim(&ring, &event, &ticket);
         if (!slot)
             return false;

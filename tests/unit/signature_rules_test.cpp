@@ -103,6 +103,14 @@ TEST_CASE("advances of every width") {
     CHECK(is_sp(Module({0x03, 200, 0, 0x0e, 16}).rule(201), 16));
     CHECK(is_sp(Module({0x04, 200, 0, 0, 0, 0x0e, 16}).rule(200), 8));
     CHECK(is_sp(Module({0x04, 200, 0, 0, 0, 0x0e, 16}).rule(201), 16));
+    CHECK(is_sp(Module({0x03, 0, 1, 0x0e, 16}).rule(256), 8)); // every byte counts
+    CHECK(is_sp(Module({0x04, 0, 0, 1, 0, 0x0e, 16}).rule(256), 8));
+    CHECK(is_sp(Module({0x04, 0, 0, 0, 1, 0x0e, 16}).rule(256), 8));
+}
+
+TEST_CASE("the size of arguments tells nothing, and its operand is no instruction") {
+    CHECK(is_sp(Module({0x2e, 0x0b, 0x44, 0x0e, 16}).rule(5), 16)); // 0x0b alone would restore a state
+    CHECK(is_sp(Module({0x2e, 0x90, 0x01, 0x44, 0x0e, 16}).rule(5), 16));
 }
 
 TEST_CASE("remembered states come back in turn, each once") {

@@ -293,3 +293,50 @@ TEST_CASE("the retired kind of event is skipped with its fields, and no longer w
     CHECK(trib_trace_write(writer, &event) == -EINVAL);
     CHECK(trib_trace_writer_close(writer) == 0);
 }
+
+// From docs/formats/trace.md: what is as the state predicts takes no byte. Writer and reader share the prediction, so
+// only the bytes show that it is the format's.
+TEST_CASE("what repeats takes no byte, whatever the kind") {
+    Encoder encoder;
+    uint8_t buffer[TRIB_TRACE_EVENT_BYTES_MAX];
+    trib_event event{};
+    const auto encoded = [&] {
+        const uint8_t *end = trib_trace_encode_event(&encoder, &event, buffer);
+        return std::string(reinterpret_cast<char *>(buffer), static_cast<size_t>(end - buffer));
+    };
+    event.file = 9;
+    event.kind = TRIB_EVENT_DEATH;
+    event.length_bytes = TRIB_LENGTH_TO_END;
+    event.cause = TRIB_CAUSE_TRIM;
+    const std::string first = encoded();
+    CHECK(first == bytes({TRIB_EVENT_DEATH | TRIB_TAG_FILE | TRIB_TAG_MORE, TRIB_MORE_CAUSE, 0, 0, 9, 0, 0, 0, 0, 0, 0,
+                          0, TRIB_CAUSE_TRIM}));
+    CHECK(encoded() == bytes({TRIB_EVENT_DEATH}));
+    event.cause = TRIB_CAUSE_TRUNCATE;
+    CHECK(encoded() == bytes({TRIB_EVENT_DEATH | TRIB_TAG_MORE, TRIB_MORE_CAUSE, TRIB_CAUSE_TRUNCATE}));
+    event.kind = TRIB_EVENT_SYNC; // keeps a cause of its own
+    event.cause = TRIB_CAUSE_NONE;
+    CHECK(encoded() == bytes({TRIB_EVENT_SYNC}));
+    event.kind = TRIB_EVENT_DEATH;
+    event.cause = TRIB_CAUSE_TRUNCATE;
+    CHECK(encoded() == bytes({TRIB_EVENT_DEATH}));
+}
+
+TEST_CASE("a jump by whole blocks is counted in blocks, forwards and backwards") {
+    Encoder encoder;
+    uint8_t buffer[TRIB_TRACE_EVENT_BYTES_MAX];
+    trib_event event{};
+    event.kind = TRIB_EVENT_READ;
+    event.length_bytes = TRIB_BLOCK_BYTES;
+    event.offset_bytes = 1000 * TRIB_BLOCK_BYTES;
+    const auto jump = [&](int64_t blocks) {
+        event.offset_bytes += static_cast<uint64_t>(blocks) * TRIB_BLOCK_BYTES + TRIB_BLOCK_BYTES;
+        const uint8_t *end = trib_trace_encode_event(&encoder, &event, buffer);
+        return std::string(reinterpret_cast<char *>(buffer), static_cast<size_t>(end - buffer));
+    };
+    jump(0);
+    const unsigned tag = TRIB_EVENT_READ | TRIB_TAG_OFFSET | TRIB_TAG_MORE;
+    CHECK(jump(5) == bytes({tag, TRIB_MORE_OFFSET_BLOCK, 10}));
+    CHECK(jump(-5) == bytes({tag, TRIB_MORE_OFFSET_BLOCK, 9}));
+    CHECK(jump(-600) == bytes({tag, TRIB_MORE_OFFSET_BLOCK, 0xaf, 0x09}));
+}

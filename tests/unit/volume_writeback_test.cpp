@@ -417,3 +417,34 @@ TEST_CASE("a range sync gives no window back") {
     v.write(1, PAGE, PAGE);
     REQUIRE(v.at(1, 1) == v.at(1, 0) + 1);
 }
+
+TEST_CASE("a partial page that is truncated away is never written") {
+    Volume v(100);
+    REQUIRE(v.write(7, 0, PAGE + 10) == 0);
+    REQUIRE(v.take() == Ios{{'w', 0, 1, 1}});
+    REQUIRE(v.kill(7, PAGE) == 0);
+    REQUIRE(v.sync(7) == 0);
+    REQUIRE(v.take().empty());
+}
+
+TEST_CASE("a truncated file ends where it was cut") {
+    Volume v(100);
+    REQUIRE(v.write(7, 0, 3 * PAGE) == 0);
+    REQUIRE(v.kill(7, PAGE) == 0);
+    REQUIRE(v.stats().files == 1);
+    REQUIRE(v.kill(7, 0, PAGE, TRIB_CAUSE_TRIM) == 0); // all that is left of it
+    REQUIRE(v.stats().files == 0);
+    REQUIRE(v.stats().blocks_used == 0);
+}
+
+TEST_CASE("a read touches the pages that hold its bytes, and no other") {
+    Volume v(100);
+    REQUIRE(v.write(7, 0, 4 * PAGE) == 0);
+    v.take();
+    REQUIRE(v.read(7, 0, PAGE) == 0);
+    REQUIRE(v.take() == Ios{{'r', 0, 1, 0}});
+    REQUIRE(v.read(7, PAGE - 1, 2) == 0);
+    REQUIRE(v.take() == Ios{{'r', 0, 2, 0}});
+    REQUIRE(v.read(7, 2 * PAGE - 1, PAGE + 1) == 0);
+    REQUIRE(v.take() == Ios{{'r', 1, 2, 0}});
+}

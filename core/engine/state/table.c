@@ -13,7 +13,7 @@
  * Killed inside a change: rows are the truth. A row without a key is unfinished and goes first. */
 #include "state/region.h"
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 #define INDEX_BITS 20u
 #define INDEX_MASK (TRIB_STATE_ATTRIBUTES_MAX - 1)
@@ -180,8 +180,9 @@ static void evict(struct trib_state *state, uint32_t index) {
 
     if (key == 0)
         return; /* left unfinished by a process that was killed */
-    atomic_fetch_add_explicit(&header->unlinks, 1, memory_order_release);
     unlink_row(state, index, key);
+    /* Only now: who counts before the row is out of its chain may still come to it, and follow it into another. */
+    atomic_fetch_add_explicit(&header->unlinks, 1, memory_order_release);
     atomic_store_explicit(&row->key, 0, memory_order_release);
     atomic_fetch_sub_explicit(&header->rows_keyed, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&header->evictions, 1, memory_order_relaxed);

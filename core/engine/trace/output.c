@@ -74,6 +74,8 @@ static int open_existing(struct trib_trace_output *output, const char *path, uin
     struct trib_trace_output existing = {.is_file = true};
 
     existing.fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (existing.fd < 0 && errno == ENOENT) /* it was there a moment ago */
+        return trib_fail(error, -EBUSY, "%s: another process is replacing this trace", trib_trace_path_shown(path));
     if (existing.fd < 0)
         return trib_fail(error, -errno, "%s: cannot open for writing: %s", trib_trace_path_shown(path),
                          strerror(errno));

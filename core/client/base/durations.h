@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long something takes: durations in classes of an eighth of a power of two, for figures in a status. Thread
  * safety: noting from any thread, lock-free; quantiles are of what has been noted so far. */
-#ifndef TRIB_PRELOAD_DURATIONS_H
-#define TRIB_PRELOAD_DURATIONS_H
+#ifndef TRIB_BASE_DURATIONS_H
+#define TRIB_BASE_DURATIONS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <time.h>
 
 #define TRIB_DURATION_CLASSES (8u * 40u) /* up to 2^40 ns */
 
 struct trib_durations {
     _Atomic(uint32_t) class[TRIB_DURATION_CLASSES];
 };
-
-static inline uint64_t trib_duration_now_ns(void) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static inline void trib_duration_note(struct trib_durations *durations, uint64_t ns) {
     unsigned octave = 63 - (unsigned)__builtin_clzll(ns | 1), eighth = (unsigned)((ns << 3) >> octave) & 7;

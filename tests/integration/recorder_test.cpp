@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounds of the recorder, one at a time: what is taken when, in which order, what is counted, and what becomes of rings
+// whose processes have left. The test is daemon and process at once, so that nothing depends on who runs when.
+#include "support/catch.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tributary/signature.h>
+
+#include "base/clock.h"
+#include "support/client.hpp"
+#include "support/folder.hpp"
+#include "support/recorder_inside.h"
+
+using trib_test::Folder;
+using trib_test::join;
+using trib_test::submit_as_is;
+
+namespace {
+
+constexpr uint64_t kMillisecond = 1000000;
+
+struct Recorder {
+    trib_recorder *self = nullptr;
+    std::map<uint64_t, std::string> names;
+    std::map<uint64_t, unsigned> signatures;
+    explicit Recorder(const std::string &address) {
+        REQUIRE(trib_test_recorder_open(&self, address.c_str()) == 0);
+    }
+    ~Recorder() {
+        trib_test_recorder_close(self);
+    }
+    Recorder(const Recorder &) = delete;
+    std::vector<trib_event> take(unsigned capacity = 4096) {
+        std::vector<trib_event> batch(capacity);
+        batch.resize(trib_test_recorder_take(self, batch.data(), capacity, &said_));
+        return batch;
+    }
+    std::vector<trib_event> take_all() {
+        std::vector<trib_event> all;
+        for (auto some = take(); !some.empty(); some = take())
+            all.insert(all.end(), some.begin(), some.end());
+        return all;
+    }
+    trib_test_counts counts() const {
+        trib_test_counts counts{};
+        trib_test_recorder_count(self, &counts);
+        return counts;
+    }
+
+  private:
+    static void on_name(void *arg, uint64_t file, const char *path) {
+        static_cast<Recorder *>(arg)->names[file] = path;
+    }
+    static void on_signature(void *arg, uint64_t signature) {
+        static_cast<Recorder *>(arg)->signatures[signature]++;
+    }
+    const trib_test_said said_{this, on_name, on_signature};
+};
+
+trib_event write_of(uint64_t file, uint64_t wall_ns, uint64_t length_bytes = 100) {
+    trib_event event{};
+    event.kind = TRIB_EVENT_WRITE;
+    event.file = file;
+    event.length_bytes = length_bytes;
+    event.stream = TRIB_STREAM_UNDECIDED;
+    event.wall_ns = wall_ns;
+    return event;
+}
+
+void sleep_ms(unsigned ms) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+} // namespace
+
+TEST_CASE("what is stamped after a round began waits for the next, so that no effect comes before its cause") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *first = join(folder / "s"), *second = join(folder / "s");
+    REQUIRE((first && second));
+    const uint64_t now_ns = trib_now_ns();
+    REQUIRE(submit_as_is(first, write_of(1, now_ns + 400 * kMillisecond)));
+    CHECK(recorder.take_all().empty());
+    REQUIRE(submit_as_is(second, write_of(2, now_ns + 200 * kMillisecond)));
+    sleep_ms(500);
+    const std::vector<trib_event> events = recorder.take_all();
+    REQUIRE(events.size() == 2);
+    CHECK(events[0].file == 2);
+    CHECK(events[1].file == 1);
+    trib_client_close(first);
+    trib_client_close(second);
+}
+
+TEST_CASE("times never go back, whatever a process stamps") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    const uint64_t now_ns = trib_now_ns();
+    REQUIRE(submit_as_is(client, write_of(1, now_ns)));
+    REQUIRE(submit_as_is(client, write_of(2, now_ns - 1000)));
+    std::vector<trib_event> events = recorder.take_all();
+    REQUIRE(events.size() == 2);
+    CHECK(events[0].file == 1);
+    CHECK(events[1].wall_ns >= events[0].wall_ns);
+    REQUIRE(submit_as_is(client, write_of(3, 1)));
+    const uint64_t before_ns = events[1].wall_ns;
+    events = recorder.take_all();
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].wall_ns >= before_ns);
+    trib_client_close(client);
+}
+
+TEST_CASE("of a process that has left everything is taken, even what it stamped in the future") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    REQUIRE(submit_as_is(client, write_of(1, trib_now_ns() + 3600000 * kMillisecond)));
+    CHECK(recorder.take_all().empty());
+    trib_client_close(client);
+    const std::vector<trib_event> events = recorder.take_all();
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].wall_ns <= trib_now_ns());
+    recorder.take();
+    CHECK(recorder.counts().processes_live == 0);
+}
+
+TEST_CASE("a ring is not taken back while a name waits in it") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    REQUIRE(submit_as_is(client, write_of(7, trib_now_ns())));
+    REQUIRE(submit_as_is(client, write_of(7, trib_now_ns())));
+    trib_client_close(client); // another thread of the process may still be inside a call
+    REQUIRE(recorder.take(1).size() == 1);
+    REQUIRE(trib_test::trib_test_put_name(client, 7, "seven"));
+    CHECK(recorder.take().size() == 1);
+    recorder.take_all();
+    CHECK(recorder.names[7] == "seven");
+    recorder.take();
+    CHECK(recorder.counts().processes_live == 0);
+}
+
+TEST_CASE("a call path is known once its modules are, not before") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    const uint64_t module = trib_test::trib_test_put_module(client, "/lib/engine.so", false);
+    REQUIRE(trib_test::trib_test_put_signature(client, 1234, module));
+    recorder.take();
+    CHECK(recorder.signatures[1234] == 1);
+    CHECK_FALSE(trib_test::trib_test_is_known(client, 1234));
+    REQUIRE(trib_test::trib_test_put_module(client, "/lib/engine.so", true) == module);
+    REQUIRE(trib_test::trib_test_put_signature(client, 1234, module));
+    recorder.take();
+    CHECK(trib_test::trib_test_is_known(client, module));
+    CHECK(trib_test::trib_test_is_known(client, 1234));
+    trib_client_close(client);
+}
+
+TEST_CASE("drops are counted once, events and bytes, however often the ring is full") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    uint64_t events = 0, bytes = 0;
+    for (unsigned round = 1; round <= 3; round++) {
+        for (unsigned i = 0; i < 1000; i++) {
+            const bool fits = submit_as_is(client, write_of(1, trib_now_ns(), round));
+            events += !fits;
+            bytes += fits ? 0 : round;
+        }
+        recorder.take_all();
+        CHECK(recorder.counts().events_dropped == events);
+        CHECK(recorder.counts().bytes_dropped == bytes);
+    }
+    CHECK(events > 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("which program an event is of is the daemon's word, and a thread's number lies within its process's") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    trib_event event = write_of(1, trib_now_ns());
+    event.who.tenant = 77;
+    event.thread = 0xabcdef;
+    REQUIRE(submit_as_is(client, event));
+    const std::vector<trib_event> events = recorder.take_all();
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].who.tenant == 0);
+    CHECK(events[0].thread == 0xdef); // of process 0
+    trib_client_close(client);
+}
+
+TEST_CASE("an event that cannot be is damage, and none of its bytes are believed") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    trib_event nonsense[3] = {write_of(1, 1, (1ull << 40) + 1), write_of(2, 1), write_of(3, 1)};
+    nonsense[1].kind = TRIB_EVENT_READ + 1;
+    nonsense[2].offset_bytes = 1ull << 63;
+    for (const trib_event &event : nonsense)
+        REQUIRE(submit_as_is(client, event));
+    REQUIRE(submit_as_is(client, write_of(4, 1, 1ull << 40)));
+    const std::vector<trib_event> events = recorder.take_all();
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].file == 4);
+    CHECK(recorder.counts().events_dropped == 3);
+    CHECK(recorder.counts().bytes_dropped == 0);
+    CHECK(recorder.counts().damaged == 1); // rings, not events
+    trib_client_close(client);
+}
+
+TEST_CASE("a text that claims to be longer than what was sent is damage, and not read") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    REQUIRE(trib_test::trib_test_put_name(client, 6, "six"));
+    trib_test::trib_test_put_lying_name(client, 7, 500);
+    recorder.take();
+    CHECK(recorder.names.size() == 1);
+    CHECK(recorder.names.count(6) == 1);
+    CHECK(recorder.counts().damaged == 1);
+    trib_client_close(client);
+}
+
+TEST_CASE("what a process had before exec is given back when its next program joins") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *former = join(folder / "s"), *next = nullptr;
+    REQUIRE(former);
+    REQUIRE(trib_client_open(&next, (folder / "s").c_str(), nullptr) == 0);
+    trib_test::trib_test_set_image(next, 4711);
+    REQUIRE(trib_client_join(next) == 0);
+    recorder.take();
+    recorder.take();
+    CHECK(recorder.counts().processes == 2);
+    CHECK(recorder.counts().processes_live == 1);
+    trib_client_close(next);
+    trib_client_close(former);
+}
+
+TEST_CASE("two libraries of one program keep a ring each") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *one = join(folder / "s"), *other = join(folder / "s");
+    REQUIRE((one && other));
+    recorder.take();
+    recorder.take();
+    CHECK(recorder.counts().processes_live == 2);
+    trib_client_close(one);
+    trib_client_close(other);
+}
+
+TEST_CASE("a context never gets the stream of another that shares its place in the table") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    trib_context one{}, other{};
+    one.signature = 1;
+    const uint64_t slot = trib_test_place_slot(&one);
+    for (other.signature = 2; trib_test_place_slot(&other) != slot;)
+        other.signature++;
+    trib_test_recorder_publish(recorder.self, &one, 3);
+    CHECK(trib_client_place(client, &one) == 3);
+    CHECK(trib_client_place(client, &other) == 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("whoever connects and says nothing is sent away") {
+    Folder folder;
+    const std::string path = folder / "s";
+    Recorder recorder(path);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    strcpy(address.sun_path, path.c_str());
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    REQUIRE(connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0);
+    pollfd hung{fd, POLLIN, 0};
+    REQUIRE(poll(&hung, 1, 10000) == 1);
+    char byte;
+    CHECK(read(fd, &byte, 1) == 0);
+    close(fd);
+}
+
+TEST_CASE("the next daemon is told what its predecessor knew, and once what nobody took") {
+    Folder folder;
+    auto recorder = std::make_unique<Recorder>(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    trib_event event = write_of(1, 0);
+    event.who.signature = trib_signature_capture(TRIB_FRAME_HERE(), 4);
+    REQUIRE(trib_client_submit(client, &event));
+    recorder->take();
+    CHECK(recorder->signatures[event.who.signature] == 1);
+    for (unsigned restart = 1; restart <= 3; restart++) {
+        trib_test_recorder_stop(recorder->self);
+        uint64_t missed = 0;
+        CHECK_FALSE(trib_client_submit(client, &event));
+        recorder = std::make_unique<Recorder>(folder / "s");
+        for (missed = 1; !trib_client_submit(client, &event); missed++)
+            sleep_ms(10);
+        recorder->take();
+        CHECK(recorder->counts().rejoined == 1);
+        CHECK(recorder->counts().events_dropped == missed);
+        CHECK(recorder->counts().bytes_dropped == missed * 100);
+        CHECK(recorder->signatures[event.who.signature] == 1);
+    }
+    trib_client_close(client);
+}

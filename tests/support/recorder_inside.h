@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One recorder, driven round by round by a test. Thread safety: one caller. */
+#ifndef TRIB_TEST_RECORDER_INSIDE_H
+#define TRIB_TEST_RECORDER_INSIDE_H
+
+#include <stdint.h>
+
+#include <tributary/error.h>
+#include <tributary/event.h>
+
+TRIB_C_BEGIN
+
+struct trib_recorder;
+
+struct trib_test_said {
+    void *arg;
+    void (*name)(void *arg, uint64_t file, const char *path);
+    void (*signature)(void *arg, uint64_t signature);
+};
+
+struct trib_test_counts {
+    uint64_t events_dropped, bytes_dropped, processes, processes_live, rejoined, damaged;
+};
+
+int trib_test_recorder_open(struct trib_recorder **out, const char *address); /* rings of 1024 events */
+unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
+                                 const struct trib_test_said *said);
+void trib_test_recorder_count(const struct trib_recorder *recorder, struct trib_test_counts *out);
+void trib_test_recorder_stop(struct trib_recorder *recorder);
+void trib_test_recorder_close(struct trib_recorder *recorder);
+void trib_test_recorder_publish(struct trib_recorder *recorder, const struct trib_context *who, uint16_t stream);
+/* Where the stream of a context stands in the table. */
+uint64_t trib_test_place_slot(const struct trib_context *who);
+
+TRIB_C_END
+#endif

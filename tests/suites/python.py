@@ -47,14 +47,14 @@ def prepare():
             if os.path.exists(report):
                 os.unlink(report)
             matches = [word for case in wanted or () if case != module for word in ("-m", case.split(" ")[0])]
-            status = side.run([python, "-m", "test", "--junit-xml", report, "--timeout", "1200", "-v", *matches, module],
-                              env={"LC_ALL": "C.UTF-8"})
+            status = side.run([python, "-m", "test", "--junit-xml", report, "--timeout", "1200", "-v", *matches,
+                               module], env={"LC_ALL": "C.UTF-8"})
             verdicts.update(read(report))
             verdicts[module] = PASS if status == 0 else FAIL
         return verdicts
 
-    version = next((re.search(r"_([^_]+)_", name)[1] for name in archives if name.startswith("libpython3.11-testsuite")))
-    return version, suite
+    mine = next(name for name in archives if name.startswith("libpython3.11-testsuite_"))
+    return re.search(r"_([^_]+)_", mine)[1], suite
 
 
 if __name__ == "__main__":

@@ -53,7 +53,8 @@ def prepare():
             if only is not None and not any(case.startswith(f"{file}:") for case in only):
                 continue
             start = os.path.getsize(side.log())
-            status = side.run(["./runtest", "--single", file, "--clients", "1", "--tags", "-slow", "--timeout", "600"], cwd=tree)
+            status = side.run(["./runtest", "--single", file, "--clients", "1", "--tags", "-slow",
+                               "--timeout", "600"], cwd=tree)
             with open(side.log(), "rb") as log:
                 log.seek(start)
                 verdicts.update(read(log.read().decode(errors="replace"), file))

@@ -132,6 +132,31 @@ TEST_CASE("inspect tells what a trace holds") {
     }
 }
 
+TEST_CASE("the peak of live data is that of all times, not of the end") {
+    Folder folder;
+    {
+        TraceWriter trace(folder.file("t"));
+        trib_event event{};
+        event.kind = TRIB_EVENT_WRITE;
+        event.stream = TRIB_STREAM_UNDECIDED;
+        event.file = 1;
+        event.length_bytes = 3 * MIB;
+        trace.event(event);
+        event.kind = TRIB_EVENT_DEATH;
+        event.cause = TRIB_CAUSE_UNLINK;
+        event.length_bytes = TRIB_LENGTH_TO_END;
+        trace.event(event);
+        event.kind = TRIB_EVENT_WRITE;
+        event.cause = TRIB_CAUSE_NONE;
+        event.file = 2;
+        event.length_bytes = MIB;
+        trace.event(event);
+    }
+    const Json json = trib({"inspect", folder.file("t"), "--json"}).json();
+    CHECK(json["trace"]["peak_live_bytes"] == 3 * MIB);
+    CHECK(json["trace"]["host_bytes"] == 4 * MIB);
+}
+
 TEST_CASE("inspect refuses damaged traces and forgives a cut on request") {
     Folder folder;
     write_trace(folder.file("t"), 100 * MIB);

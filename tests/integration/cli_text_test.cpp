@@ -58,6 +58,16 @@ TEST_CASE("histogram quantiles are weighted and within the promised error") {
     CHECK(histogram.mean() == Approx(sum / double(total)));
 }
 
+TEST_CASE("a quantile at the end of a value's share is that value") {
+    Histogram histogram;
+    for (uint64_t value : {10, 20, 30, 40})
+        histogram.add(value, 5);
+    CHECK(histogram.quantile(0.25) == 10);
+    CHECK(histogram.quantile(0.26) == 20);
+    CHECK(histogram.quantile(0.5) == 20);
+    CHECK(histogram.quantile(1) == 40);
+}
+
 TEST_CASE("merged histograms are the histogram of both") {
     Histogram a, b, both;
     for (uint64_t value : {5u, 500u, 50000u}) {

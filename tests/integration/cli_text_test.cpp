@@ -89,6 +89,10 @@ TEST_CASE("numbers are short and readable") {
     CHECK(cli::grouped(999) == "999");
     CHECK(cli::grouped(1234567) == "1,234,567");
     CHECK(cli::si(999) == "999");
+    CHECK(cli::si(999.4) == "999");
+    CHECK(cli::si(999.7) == "1.00k"); // never a thousand of a unit
+    CHECK(cli::si(999.7e6) == "1.00G");
+    CHECK(cli::size_text(1023.8) == "1.00 KiB");
     CHECK(cli::si(1234) == "1.23k");
     CHECK(cli::si(45.6e6) == "45.6M");
     CHECK(cli::size_text(4096) == "4.00 KiB");

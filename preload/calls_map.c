@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is a file: mapped, synced, moved, unmapped. */
+/* Memory that is a file: mapped, synced, moved, unmapped. And all memory, locked. */
 #include <stdarg.h>
 #include <sys/mman.h>
 
 #include <tributary/event.h>
 #include <tributary/signature.h>
 
+#include "descriptors.h"
 #include "mappings.h"
 #include "next.h"
 #include "record.h"
@@ -63,4 +64,11 @@ TRIB_CALL int msync(void *start, size_t length, int flags) {
     if (flags & MS_SYNC && trib_mappings_exist())
         trib_mappings_sync(start, length);
     return TRIB_NEXT(msync)(start, length, flags);
+}
+
+/* What is reserved and not in use would be filled with pages, and count against the program's limit. */
+TRIB_CALL int mlockall(int flags) {
+    if (flags & MCL_CURRENT && !trib_in_vfork)
+        trib_signature_give_back();
+    return TRIB_NEXT(mlockall)(flags);
 }

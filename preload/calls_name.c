@@ -2,6 +2,7 @@
 /* Names: files that are deleted or replaced. A file's data die with its last name, or, if this process
  * has written it through a descriptor that is still open, when that is closed. Only readers, or another process,
  * holding it open is not known here: then the data die with the name. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 
 #include "calls.h"
 #include "descriptors.h"
+#include "names.h"
 #include "next.h"
 #include "quiet.h"
 #include "raw.h"
@@ -66,43 +68,64 @@ TRIB_CALL int remove(const char *path) {
     return result;
 }
 
-/* ---- replaced ---- */
+/* ---- renamed ---- */
 
-/* What renaming over `path` ends: nothing if both names are of one file, for then the kernel leaves them both. */
-static bool look_replaced(int old_folder, const char *old_path, int folder, const char *path, struct trib_named *was) {
-    struct trib_named moved;
+struct renaming {
+    struct trib_named moved, was;
+    bool has_moved, replaces;
+};
 
-    return trib_named_look(folder, path, AT_SYMLINK_NOFOLLOW, was) &&
-           trib_named_look(old_folder, old_path, AT_SYMLINK_NOFOLLOW, &moved) && moved.file != was->file;
+/* Nothing ends if both names are of one file, for then the kernel leaves them both. */
+static void begin_rename(struct renaming *rename, int old_folder, const char *old_path, int folder, const char *path) {
+    rename->has_moved = trib_named_look(old_folder, old_path, AT_SYMLINK_NOFOLLOW, &rename->moved);
+    rename->replaces = rename->has_moved && trib_named_look(folder, path, AT_SYMLINK_NOFOLLOW, &rename->was) &&
+                       rename->moved.file != rename->was.file;
+}
+
+static void __attribute__((noinline)) send_name(uint64_t file, int folder, const char *path) {
+    struct trib_name_text start = {.length = 0}, name;
+
+    if (folder == AT_FDCWD)
+        trib_folder_get(&start);
+    trib_name_join(&start, path, &name);
+    trib_sink_name(file, name.bytes);
+}
+
+static int end_rename(const struct renaming *rename, int result, int folder, const char *path) {
+    int kept = errno;
+
+    if (result != 0)
+        return result;
+    if (rename->replaces)
+        record_name_gone(&rename->was, TRIB_CAUSE_RENAME_OVER);
+    if (rename->has_moved)
+        send_name(rename->moved.file, folder, path);
+    errno = kept;
+    return result;
 }
 
 TRIB_CALL int rename(const char *old_path, const char *path) {
-    struct trib_named was = {0};
-    bool told = look_replaced(AT_FDCWD, old_path, AT_FDCWD, path, &was);
-    int result = TRIB_NEXT(rename)(old_path, path);
+    struct renaming renaming;
 
-    if (told && result == 0)
-        record_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
-    return result;
+    begin_rename(&renaming, AT_FDCWD, old_path, AT_FDCWD, path);
+    return end_rename(&renaming, TRIB_NEXT(rename)(old_path, path), AT_FDCWD, path);
 }
 
 TRIB_CALL int renameat(int old_folder, const char *old_path, int folder, const char *path) {
-    struct trib_named was = {0};
-    bool told = look_replaced(old_folder, old_path, folder, path, &was);
-    int result = TRIB_NEXT(renameat)(old_folder, old_path, folder, path);
+    struct renaming renaming;
 
-    if (told && result == 0)
-        record_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
-    return result;
+    begin_rename(&renaming, old_folder, old_path, folder, path);
+    return end_rename(&renaming, TRIB_NEXT(renameat)(old_folder, old_path, folder, path), folder, path);
 }
 
 TRIB_CALL int renameat2(int old_folder, const char *old_path, int folder, const char *path, unsigned flags) {
-    struct trib_named was = {0};
-    bool told =
-        !(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) && look_replaced(old_folder, old_path, folder, path, &was);
-    int result = TRIB_NEXT(renameat2)(old_folder, old_path, folder, path, flags);
+    struct renaming renaming;
 
-    if (told && result == 0)
-        record_name_gone(&was, TRIB_CAUSE_RENAME_OVER);
-    return result;
+    begin_rename(&renaming, old_folder, old_path, folder, path);
+    bool exchanges = flags & RENAME_EXCHANGE && renaming.replaces; /* nothing ends, and both have new names */
+    renaming.replaces &= !exchanges;
+    int result = TRIB_NEXT(renameat2)(old_folder, old_path, folder, path, flags);
+    if (exchanges && result == 0)
+        send_name(renaming.was.file, old_folder, old_path);
+    return end_rename(&renaming, result, folder, path);
 }

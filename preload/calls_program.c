@@ -4,7 +4,6 @@
  * shell, which asks for itself. */
 #include <alloca.h>
 #include <errno.h>
-#include <pthread.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -44,6 +43,7 @@ static void leave_behind(const char *path, enum trib_uncovered why) {
 
 void trib_programs_report(void) {
     trib_quiet_child_gone();
+    trib_descriptors_child_gone();
     int why = atomic_load(&left_behind.why);
 
     if (why <= NOBODY)
@@ -96,17 +96,14 @@ static enum trib_uncovered judge(const char *path, char *const environment[]) {
     return why;
 }
 
-/* Starting a program is no cancellation point, but opening its file would be. */
 static void note(const char *path, char *const environment[]) {
-    int kept = errno, cancellable;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    int kept = errno;
     enum trib_uncovered why = judge(path, environment);
+
     if (why && trib_in_vfork)
         leave_behind(path, why);
     else if (why)
         trib_sink_uncovered(path, why);
-    pthread_setcancelstate(cancellable, NULL);
     errno = kept;
 }
 

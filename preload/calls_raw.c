@@ -2,8 +2,10 @@
 /* System calls by number, through libc's syscall(): what programs call that way because their libc was too old for it,
  * and rings of io_uring without liburing. Everything else goes on to libc with registers and stack as they came. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -81,6 +83,13 @@ static long raw_fchdir(int fd) {
     return fchdir(fd);
 }
 
+static long raw_mlockall(int flags) {
+    return mlockall(flags);
+}
+static long raw_sigaltstack(const stack_t *wanted, stack_t *former) {
+    return sigaltstack(wanted, former);
+}
+
 /* As a number for the assembler, too. */
 #define LAST_CALL 437
 _Static_assert(LAST_CALL == SYS_openat2, "the last entry of the table");
@@ -121,6 +130,8 @@ void *const trib_raw_calls[LAST_CALL + 1] __attribute__((visibility("hidden"))) 
     [SYS_renameat2] = (void *)raw_renameat2,
     [SYS_chdir] = (void *)raw_chdir,
     [SYS_fchdir] = (void *)raw_fchdir,
+    [SYS_mlockall] = (void *)raw_mlockall,
+    [SYS_sigaltstack] = (void *)raw_sigaltstack,
     [SYS_prctl] = (void *)trib_raw_prctl,
     [SYS_seccomp] = (void *)trib_raw_seccomp,
     [SYS_io_uring_setup] = (void *)raw_io_uring_setup,

@@ -18,7 +18,8 @@
 #include "rings.h"
 #include "sink.h"
 
-#define SLOTS 65536u /* descriptors beyond are looked up for every write, and have no name */
+#define SLOTS 65536u /* descriptors beyond are looked up for every write */
+#define NAMES 16384u /* descriptors beyond have no name */
 
 /* slot.word: what the descriptor is, then its file's kind and write hint, then how often its number was forgotten. */
 enum {
@@ -46,10 +47,17 @@ struct slot {
 };
 
 static struct slot slots[SLOTS]; /* zero pages until used, like the names */
-static struct trib_name names[SLOTS];
+static struct trib_name names[NAMES];
 static _Atomic(uint32_t) highest;  /* slot ever used */
 static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
 _Thread_local int trib_in_vfork;
+
+/* Of the child of a vfork, in its parent's thread. */
+static _Thread_local struct {
+    bool
+        has_own; /* it has closed, opened or copied a descriptor: numbers no longer mean what they mean to its parent */
+    uint64_t named; /* the file whose name it sent last */
+} child __attribute__((tls_model("initial-exec")));
 
 static struct slot *slot_of(int fd) {
     return (unsigned)fd < SLOTS && !trib_in_vfork ? &slots[fd] : NULL;
@@ -129,7 +137,7 @@ bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out
 
 /* Of this life of the number. False: none was seen. */
 static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
-    return word & OPENED && trib_name_get(&names[fd], out) &&
+    return word & OPENED && (unsigned)fd < NAMES && trib_name_get(&names[fd], out) &&
            atomic_load_explicit(&slots[fd].word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
 }
 
@@ -152,12 +160,36 @@ static void __attribute__((noinline)) find_name(struct trib_descriptor *known, s
         atomic_compare_exchange_strong(&slot->word, &word, word | NAMED | (uint32_t)known->kind << KIND_SHIFT);
 }
 
+/* The child of a vfork reads what its parent knows, and keeps nothing. */
+static void __attribute__((noinline)) find_name_of_parent(struct trib_descriptor *known) {
+    struct slot *slot = (unsigned)known->fd < SLOTS && !child.has_own ? &slots[known->fd] : NULL;
+    uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
+    struct trib_name_text name = {.length = 0};
+
+    if (word & NAMED && atomic_load_explicit(&slot->file, memory_order_relaxed) == known->file) {
+        known->kind = word >> KIND_SHIFT & KIND_MASK;
+        return;
+    }
+    bool has_name = slot && name_of(known->fd, word, &name);
+    known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
+    if (has_name && child.named != known->file)
+        trib_sink_name(known->file, name.bytes);
+    child.named = known->file;
+}
+
+void trib_descriptors_child_gone(void) {
+    child.has_own = false;
+    child.named = 0;
+}
+
 void trib_descriptor_name(struct trib_descriptor *known) {
     struct slot *slot = slot_of(known->fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
 
     if (__builtin_expect(word & NAMED, 1))
         known->kind = word >> KIND_SHIFT & KIND_MASK;
+    else if (trib_in_vfork)
+        find_name_of_parent(known);
     else
         find_name(known, slot, word);
 }
@@ -190,7 +222,8 @@ void trib_descriptor_opened(int fd, const struct trib_opened *how) {
         trib_folder_get(&folder);
     if (how->path && (how->flags & O_TMPFILE) != O_TMPFILE) /* that one is its folder's */
         trib_name_join(&folder, how->path, &name);
-    trib_name_put(&names[fd], &name);
+    if ((unsigned)fd < NAMES)
+        trib_name_put(&names[fd], &name);
     atomic_store_explicit(&slot->offset, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->children, atomic_load(&children), memory_order_relaxed);
     begin(slot, OPENED | (how->flags & O_APPEND ? APPENDS : 0) | (tracked ? TRACKED : 0));
@@ -200,7 +233,7 @@ void trib_descriptor_opened(int fd, const struct trib_opened *how) {
 void trib_descriptor_copied(int from, int to) {
     struct slot *source = from >= 0 ? slot_of(from) : NULL, *slot = to >= 0 ? slot_of(to) : NULL;
     uint32_t word = source ? atomic_load_explicit(&source->word, memory_order_acquire) : 0;
-    struct trib_name_text name;
+    struct trib_name_text name = {.length = 0};
 
     if (from == to) /* dup2 of itself */
         return;
@@ -211,7 +244,8 @@ void trib_descriptor_copied(int from, int to) {
     if (!(word & OPENED))
         return;
     (void)name_of(from, word, &name);
-    trib_name_put(&names[to], &name);
+    if ((unsigned)to < NAMES)
+        trib_name_put(&names[to], &name);
     begin(slot, word & (OPENED | APPENDS | (uint32_t)HINT_MASK << HINT_SHIFT));
     note_highest(to);
 }
@@ -307,6 +341,10 @@ void trib_descriptors_shared(void) {
 void trib_descriptor_forget(int fd) {
     struct slot *slot = slot_of(fd);
 
+    if (trib_in_vfork) {
+        child.has_own = true;
+        return;
+    }
     trib_ring_closed(fd);
     if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) % FORGOTTEN)
         begin(slot, 0);
@@ -315,6 +353,10 @@ void trib_descriptor_forget(int fd) {
 void trib_descriptors_forget(unsigned first, unsigned last) {
     uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
 
+    if (trib_in_vfork) {
+        child.has_own = true;
+        return;
+    }
     trib_rings_closed(first, last);
     for (unsigned fd = first; fd <= last && fd <= end; fd++)
         trib_descriptor_forget((int)fd);
@@ -350,7 +392,8 @@ void trib_descriptors_inherited(void) {
 
     for (uint32_t fd = 0; fd <= end; fd++) {
         atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)NAMELESS, memory_order_relaxed);
-        trib_name_inherited(&names[fd]);
+        if (fd < NAMES)
+            trib_name_inherited(&names[fd]);
     }
     trib_rings_clear();
 }

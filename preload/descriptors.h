@@ -13,7 +13,8 @@
  * appending, not duplicated, no child since. Everywhere else the kernel is asked after the write.
  *
  * Thread safety: any thread, signal handlers; no locks, no memory of its own but a fixed table. In the child of a
- * vfork, which shares its parent's memory but not its descriptors, nothing is looked up or kept. Keeps errno. */
+ * vfork, which shares its parent's memory but not its descriptors, nothing is kept; names are its parent's until it
+ * changes a descriptor of its own. Keeps errno. */
 #ifndef TRIB_PRELOAD_DESCRIPTORS_H
 #define TRIB_PRELOAD_DESCRIPTORS_H
 
@@ -86,6 +87,9 @@ bool trib_descriptor_closing(int fd, struct trib_descriptor *out);
 void trib_descriptors_visit(unsigned first, unsigned last, void (*visit)(const struct trib_descriptor *known));
 /* How often the number has been forgotten: the same before and after means the same open file. */
 uint32_t trib_descriptor_life(int fd);
+
+/* After a vfork, in the parent, on whose memory the child ran. */
+void trib_descriptors_child_gone(void);
 
 /* Set by vfork in the child's thread, which is also the parent's; cleared when the parent runs on. */
 extern _Thread_local int trib_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -12,6 +12,7 @@
 #include <tributary/client.h>
 
 #include "quiet.h"
+#include "raw.h"
 
 enum mode { UNREAD, OFF, ON };
 
@@ -43,19 +44,35 @@ static int start_private(const char *options, struct trib_error *error) {
     return code;
 }
 
+/* By a filter that whoever began the session did not have: it may end this process for a call of ours. */
+static bool is_locked_in(struct trib_error *error) {
+    const char *known = secure_getenv("TRIBUTARY_FILTERS");
+    unsigned filters = trib_client_filters();
+
+    if (filters <= (known ? strtoul(known, NULL, 10) : 0))
+        return false;
+    snprintf(
+        error->text, sizeof error->text,
+        "its system calls are filtered (seccomp), and TRIBUTARY_FILTERS=%u does not say that the filter lets it join",
+        filters);
+    return true;
+}
+
 static enum mode read_mode(void) {
     const char *session = secure_getenv("TRIBUTARY_SESSION"), *options = secure_getenv("TRIBUTARY");
     const char *hint = secure_getenv("TRIBUTARY_HINTS");
     struct trib_error error = {.text = ""};
     int code;
 
-    if (session && *session) {
+    if (!(session && *session) && !(options && *options))
+        return OFF;
+    if (is_locked_in(&error)) {
+        code = -EPERM;
+    } else if (session && *session) {
         snprintf(address, sizeof address, "%s", session);
         code = trib_client_open(&client, session, &error);
-    } else if (options && *options) {
-        code = start_private(options, &error);
     } else {
-        return OFF;
+        code = start_private(options, &error);
     }
     hints = hint && strcmp(hint, "1") == 0;
     if (code)
@@ -99,7 +116,7 @@ int trib_sink_start_with(const char *options, struct trib_error *error) {
     trib_sink_start();
     if (atomic_load(&mode) != OFF)
         return 0;
-    int code = start_private(options, error);
+    int code = is_locked_in(error) ? -EPERM : start_private(options, error);
     if (code == 0)
         atomic_store_explicit(&mode, ON, memory_order_release);
     return code;
@@ -135,15 +152,13 @@ void trib_sink_join(void) {
 /* By owner and mode, not access(2): what lets this process in (PR_SET_KEEPCAPS) ends with the exec that it prepares.
  * The daemon's list is its own; a socket that all may connect to is taken for one that is open to this user. */
 bool trib_sink_is_barred(void) {
-    int kept = errno;
-    uid_t self = geteuid();
+    uid_t self = (uid_t)TRIB_RAW(SYS_geteuid);
     struct stat status;
 
     if (self == 0 || !trib_sink_wanted())
         return false;
-    bool barred = stat(address, &status) != 0 ? errno == EACCES : status.st_uid != self && !(status.st_mode & S_IWOTH);
-    errno = kept;
-    return barred;
+    long code = TRIB_RAW(SYS_newfstatat, AT_FDCWD, address, &status, 0);
+    return code ? code == -EACCES : status.st_uid != self && !(status.st_mode & S_IWOTH);
 }
 
 void trib_sink_uncovered(const char *path, enum trib_uncovered why) {

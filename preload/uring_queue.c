@@ -6,6 +6,7 @@
 
 #include <tributary/event.h>
 
+#include "base/safe_copy.h"
 #include "quiet.h"
 #include "ranges.h"
 #include "raw.h"
@@ -18,12 +19,9 @@
  * copied by the kernel, which says no where libc's caller would fault. 0: it did, or may not be asked. */
 static unsigned copy_parts(const struct io_uring_sqe *entry, struct iovec parts[PARTS_MAX]) {
     unsigned count = entry->len < PARTS_MAX ? entry->len : PARTS_MAX;
-    struct iovec here = {parts, count * sizeof *parts}, there = {(void *)(uintptr_t)entry->addr, count * sizeof *parts};
+    const void *there = (const void *)(uintptr_t)entry->addr;
 
-    if (!trib_may_ask())
-        return 0;
-    long self = TRIB_RAW(SYS_getpid), bytes = TRIB_RAW(SYS_process_vm_readv, self, &here, 1, &there, 1, 0);
-    return bytes == (long)here.iov_len ? count : 0;
+    return trib_may_ask() && trib_safe_copy(parts, there, count * sizeof *parts) ? count : 0;
 }
 
 static void record_parts(const struct io_uring_sqe *entry, struct trib_descriptor *known,

@@ -114,8 +114,8 @@ def check_replay(experiment, directory, recording, trace, out, steps):
         steps.end("skipped, there was no live run")
         return None
     if recording.live["drive_errors"]:
-        raise Failure(f"the live drive refused {recording.live['drive_errors']:,} writes: the database grew larger than "
-                      f"{experiment.path} expects; raise live_capacity there")
+        raise Failure(f"the live drive refused {recording.live['drive_errors']:,} writes: the database grew larger "
+                      f"than {experiment.path} expects; raise live_capacity there")
     policy, _, drive = experiment.live_options().removeprefix("policy=").partition(",drive=")
     found = f"{out}/replay.json"
     steps.run([f"{directory}/cli/trib", "replay", "--trace", trace, "--policy", policy, "--drive", drive,

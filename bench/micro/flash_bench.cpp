@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "drive/presets.h"
+#include "lab/theory.h"
 #include "support/flash_drive.hpp"
-#include "theory.h"
 
 namespace {
 

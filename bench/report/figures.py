@@ -55,8 +55,9 @@ def waf_per_policy(rows):
     for number, gc in enumerate(gcs):
         found = [find(rows, label, gc) for label in labels]
         values = [row["waf_steady"] if row else None for row in found]
-        figure.add_bar(name=f"gc={gc}", x=[wrapped(label) for label in labels], y=[value - 1 if value else None for value in values], base=1,
-                       customdata=values, marker={"color": ("#0072b2", "#e69f00", "#009e73", "#cc79a7")[number % 4]},
+        heights = [value - 1 if value else None for value in values]
+        figure.add_bar(name=f"gc={gc}", x=[wrapped(label) for label in labels], y=heights, base=1, customdata=values,
+                       marker={"color": ("#0072b2", "#e69f00", "#009e73", "#cc79a7")[number % 4]},
                        text=[f"{value:.2f}" if value else "" for value in values], textposition="outside",
                        cliponaxis=False, hovertemplate="%{x}<br>WAF %{customdata:.3f}")
     figure.update_layout(barmode="group", bargap=0.25)

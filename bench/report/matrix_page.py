@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the JSON of `trib compare --matrix` (docs/formats/matrix-json.md) to one self-contained HTML page."""
+"""From the JSON of `trib lab matrix` (docs/formats/matrix-json.md) to one self-contained HTML page."""
 import os
 import statistics
 
@@ -38,7 +38,7 @@ def text_of(value):
 
 
 def heat(value, best, worst):
-    """From blue (no copying beyond the best) to orange (the worst), by the logarithm of WAF: a hundredth matters near 1."""
+    """From blue (the best) to orange (the worst), by the logarithm of WAF: near 1 a hundredth matters."""
     if not value or not best or worst <= best:
         return ""
     share = min(1.0, max(0.0, (value - best) / (worst - best))) ** 0.6
@@ -122,7 +122,8 @@ def mark_of(row, rivals):
 
 def bars(data, index, work, victim):
     ran = {row["label"] for row in data["rows"] if row["workload"] == work["name"] and row["waf_steady"]}
-    labels = [label for label in unique(row["label"] for row in data["rows"]) if label in ran and not is_ablation(label)]
+    every = unique(row["label"] for row in data["rows"])
+    labels = [label for label in every if label in ran and not is_ablation(label)]
     figure = go.Figure()
     for number, gc in enumerate(gc for gc in unique(map(place_of, data["rows"]))):
         found = [index.get((work["name"], label, gc, victim)) for label in labels]

@@ -7,8 +7,9 @@
 
 #include <tributary/signature.h>
 
+#include "base/clock.h"
+#include "base/durations.h"
 #include "chain.h"
-#include "durations.h"
 #include "java_path.h"
 #include "life.h"
 #include "memo.h"
@@ -317,11 +318,11 @@ static void remember_last(const struct trib_shim_write *write, uint64_t signatur
 
 static void identify_timed(const struct trib_shim_write *write, struct trib_context *who) {
     unsigned asked_before = asked_here;
-    uint64_t began_ns = trib_duration_now_ns();
+    uint64_t began_ns = trib_now_ns();
 
     if (!identify(write, who))
         return;
-    trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_duration_now_ns() - began_ns);
+    trib_duration_note(asked_here == asked_before ? &recalled : &asked, trib_now_ns() - began_ns);
     remember_last(write, who->signature);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 #define CHUNKS_PER_RANGE 8 /* 5 bytes a range: more ranges than this and the base is smaller */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/hash.h"
+#include "log/assert.h"
 
 #define REGION_BLOCKS 256 /* of sampling: 1 MiB */
 #define NO_CHUNK      UINT32_MAX

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 #include "workload/lsm.h"
 
 static uint64_t run_bytes(const struct lsm_run *run) {

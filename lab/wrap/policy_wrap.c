@@ -4,7 +4,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 /* A prime, so that what a policy does once per so many pages is met as often as it happens. */
 #define PROBE_EVERY 61

@@ -42,7 +42,7 @@ static int attach(const char *engine, size_t page_bytes, size_t frames) {
     if (trib_note_open(room, !is_innodb))
         return -1;
     pid_t self = getpid();
-    if (atomic_exchange(&attached_by, self) == self)
+    if (atomic_exchange(&attached_by, self) == self && trib_note_table())
         trib_page_table_clear(trib_note_table());
     return 0;
 }

@@ -8,13 +8,14 @@
 #include "front.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
 #include <tributary/signature.h>
 
+#include "base/safe_copy.h"
+#include "module.h"
 #include "note.h"
 #include "redo_record.h"
 
@@ -103,45 +104,20 @@ static uint32_t on_crc32c(uint32_t crc, const void *bytes, size_t length) {
 /* ---- recognition ---- */
 
 /* Where `jmp *x(%rip)`, perhaps behind endbr64, takes its target from; NULL if the code is something else. */
-static void *jump_slot(const uint8_t *code) {
+static void *jump_slot(const uint8_t *function) {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    uint8_t copy[sizeof endbr64 + 6];
+    const uint8_t *code = copy;
     int32_t distance;
 
+    if (!trib_safe_copy(copy, function, sizeof copy))
+        return NULL;
     if (memcmp(code, endbr64, sizeof endbr64) == 0)
         code += sizeof endbr64;
     if (code[0] != 0xff || code[1] != 0x25)
         return NULL;
     memcpy(&distance, code + 2, sizeof distance);
-    return (void *)(uintptr_t)(code + 6 + distance);
-}
-
-struct search {
-    uintptr_t address;
-    bool writable;
-};
-
-static int look_at_object(struct dl_phdr_info *object, size_t bytes, void *arg) {
-    struct search *search = arg;
-    bool writable = false, sealed = false;
-
-    (void)bytes;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-        uintptr_t begin = object->dlpi_addr + segment->p_vaddr;
-        if (search->address < begin || search->address - begin >= segment->p_memsz)
-            continue;
-        writable |= segment->p_type == PT_LOAD && (segment->p_flags & PF_W);
-        sealed |= segment->p_type == PT_GNU_RELRO;
-    }
-    search->writable = writable && !sealed;
-    return writable;
-}
-
-static bool is_writable_data(const void *address) {
-    struct search search = {.address = (uintptr_t)address};
-
-    dl_iterate_phdr(look_at_object, &search);
-    return search.writable;
+    return (void *)(uintptr_t)(function + (code - copy) + 6 + distance);
 }
 
 static const char *refuses(const struct trib_server *server) {
@@ -149,7 +125,7 @@ static const char *refuses(const struct trib_server *server) {
 
     if (!found)
         return server->my_crc32c ? "my_crc32c is no jump through a pointer" : "this server does not export my_crc32c";
-    if ((uintptr_t)found % sizeof(void *) || !is_writable_data(found))
+    if ((uintptr_t)found % sizeof(void *) || !trib_module_is_writable(found))
         return "the pointer of my_crc32c cannot be replaced";
     return NULL;
 }
@@ -167,5 +143,9 @@ static void unhook(void) {
     atomic_store(slot, original);
 }
 
-const struct trib_front trib_front_mariadb = {
-    .name = "my_crc32c", .refuses = refuses, .waits = true, .hook = hook, .unhook = unhook};
+const struct trib_front trib_front_mariadb = {.name = "my_crc32c",
+                                              .cannot = "my_crc32c cannot be hooked: ",
+                                              .refuses = refuses,
+                                              .waits = true,
+                                              .hook = hook,
+                                              .unhook = unhook};

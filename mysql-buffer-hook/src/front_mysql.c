@@ -1,103 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MySQL 8.0, 8.4, 9.x: the exported mtr_t::commit(). The mini-transaction's memo names the blocks that it latched;
  * those latched for writing are the ones that InnoDB itself is about to put on the flush list (mtr0mtr.cc,
- * Add_dirty_blocks_to_flush_list), so the note is exact. The layout is that of the release builds, the same in 8.0.46,
- * 8.4.13 and 9.7.4; whether it holds here is asked of the code that uses it, then of every mini-transaction's state,
- * then of the first thousand flushes. */
+ * Add_dirty_blocks_to_flush_list), so the note is exact. Whether the layout of the release builds holds here is asked
+ * of the build-id or of the code that uses it, then of the first mini-transactions, which are copied and not followed
+ * (mtr.h), then of the first thousand flushes (self_test.h). */
 #include "front.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/safe_copy.h"
+#include "module.h"
+#include "mtr.h"
 #include "note.h"
+#include "options.h"
 #include "patch/code.h"
+#include "quiet.h"
 
-/* mtr_t::Impl (mtr0mtr.h) */
-enum mtr_layout {
-    MTR_MEMO_LAST = 0x10,      /* block *: the newest of the memo's list */
-    MTR_MODIFICATIONS = 0x481, /* bool */
-    MTR_RECORDS = 0x490,       /* uint32_t */
-    MTR_LOG_MODE = 0x494,      /* uint32_t */
-    MTR_STATE = 0x498,         /* uint32_t */
-};
-#define MTR_LOG_NO_REDO      2u
-#define MTR_STATE_ACTIVE     12231u
-#define MTR_STATE_COMMITTING 56456u /* commit() stores it first */
-#define CODE_BYTES           160u   /* of commit(), within which it uses the layout */
-
-/* dyn_buf_t<512>::block_t (dyn0buf.h) */
-struct memo_block {
-    uint8_t slots[512];
-    struct memo_block *previous, *next;
-    uint32_t used_bytes;
-};
-#define USED_MASK 0xffffffu /* DYN_BLOCK_FULL_FLAG is above */
-
-struct memo_slot {
-    const uint32_t *block; /* buf_block_t begins with its space id and page number */
-    uint64_t type;
-};
-enum memo_type { MEMO_PAGE_X_FIX = 2, MEMO_PAGE_SX_FIX = 4 };
+#define CODE_BYTES 160u /* of commit(), within which it uses the layout */
 
 static struct trib_patch patch;
+static struct trib_mtr_proof proof;
+static _Atomic(bool) is_off; /* the jump stays: a thread may stand in what it replaced */
 
-static uint32_t field32(const void *mtr, enum mtr_layout at) {
-    uint32_t value;
-
-    memcpy(&value, (const char *)mtr + at, sizeof value);
-    return value;
-}
-
-static bool dirties_pages(const void *mtr) {
-    if (field32(mtr, MTR_STATE) != MTR_STATE_ACTIVE)
-        return false;
-    return field32(mtr, MTR_RECORDS) ||
-           (((const uint8_t *)mtr)[MTR_MODIFICATIONS] && field32(mtr, MTR_LOG_MODE) == MTR_LOG_NO_REDO);
-}
+struct batch {
+    uint64_t keys[TRIB_NOTE_BATCH_MAX];
+    unsigned count;
+    void *frame;
+};
 
 /* A page that was latched twice was dirtied once. */
-static bool is_there(const uint64_t *keys, unsigned count, uint64_t key) {
-    for (unsigned i = count; i-- > 0;)
-        if (keys[i] == key)
+static bool is_there(const struct batch *batch, uint64_t key) {
+    for (unsigned i = batch->count; i-- > 0;)
+        if (batch->keys[i] == key)
             return true;
     return false;
 }
 
-/* Adds the pages of one block of the memo to the batch, which is handed over when it is full. Returns its size. */
-static unsigned gather(const struct memo_block *block, uint64_t keys[TRIB_NOTE_BATCH_MAX], unsigned count,
-                       void *frame) {
-    uint32_t used_bytes = block->used_bytes & USED_MASK;
+/* Handed over when it is full. */
+static void add_page(void *arg, uint32_t space, uint32_t page) {
+    struct batch *batch = arg;
+    uint64_t key = trib_page_key(space, page);
 
-    for (uint32_t at = 0; at + sizeof(struct memo_slot) <= used_bytes && at < sizeof block->slots;
-         at += sizeof(struct memo_slot)) {
-        const struct memo_slot *slot = (const void *)(block->slots + at);
-        if (!slot->block || (slot->type != MEMO_PAGE_X_FIX && slot->type != MEMO_PAGE_SX_FIX))
-            continue;
-        uint64_t key = trib_page_key(slot->block[0], slot->block[1]);
-        if (is_there(keys, count, key))
-            continue;
-        if (count == TRIB_NOTE_BATCH_MAX) {
-            trib_note_pages(keys, count, frame);
-            count = 0;
-        }
-        keys[count++] = key;
+    if (is_there(batch, key))
+        return;
+    if (batch->count == TRIB_NOTE_BATCH_MAX) {
+        trib_note_pages(batch->keys, batch->count, batch->frame);
+        batch->count = 0;
     }
-    return count;
+    batch->keys[batch->count++] = key;
 }
 
-/* Three of four mini-transactions only read: they pay for this test. */
+/* Three of four mini-transactions only read: they pay for a test. */
 static void on_commit(void *mtr, void *frame) {
-    uint64_t keys[TRIB_NOTE_BATCH_MAX];
-    const struct memo_block *block;
-    unsigned count = 0;
+    struct batch batch;
+    bool is_news;
 
-    if (!dirties_pages(mtr))
+    if (atomic_load_explicit(&is_off, memory_order_relaxed))
         return;
-    memcpy(&block, (const char *)mtr + MTR_MEMO_LAST, sizeof block);
-    for (; block; block = block->previous)
-        count = gather(block, keys, count, frame);
-    if (count)
-        trib_note_pages(keys, count, frame);
+    if (atomic_load_explicit(&proof.verdict, memory_order_relaxed) != TRIB_MTR_PROVEN && !trib_may_ask())
+        return;
+    batch.count = 0;
+    batch.frame = frame;
+    (void)trib_mtr_visit(&proof, mtr, add_page, &batch, &is_news);
+    if (batch.count)
+        trib_note_pages(batch.keys, batch.count, frame);
+    if (is_news)
+        trib_front_retire(atomic_load(&proof.reason));
 }
 
 /* ---- recognition ---- */
@@ -110,18 +80,33 @@ static bool mentions(const uint8_t *code, uint32_t first, const uint32_t *second
     return false;
 }
 
-static const char *refuses(const struct trib_server *server) {
-    static const uint32_t committing = MTR_STATE_COMMITTING;
-    const uint8_t *code = server->mtr_commit;
+static bool names_fields(const uint8_t *code, const struct trib_mtr_layout *layout) {
+    static const uint32_t committing = TRIB_MTR_STATE_COMMITTING;
 
-    if (!code)
+    return mentions(code, layout->modifications, NULL) && mentions(code, layout->records, NULL) &&
+           mentions(code, layout->log_mode, NULL) && mentions(code, layout->state, &committing);
+}
+
+static const char *refuses(const struct trib_server *server) {
+    const struct trib_mtr_layout *known;
+    enum trib_buffer_layout asked = (enum trib_buffer_layout)trib_buffer_settings()->layout;
+    char build_id[TRIB_BUILD_ID_TEXT];
+    uint8_t code[CODE_BYTES];
+
+    if (!server->mtr_commit)
         return "this server does not export mtr_t::commit";
-    if (!trib_patch_hook_fits(code))
+    if (!trib_safe_copy(code, server->mtr_commit, sizeof code))
+        return "the system lets nobody copy memory, which the self-test needs";
+    if (!trib_patch_hook_fits(server->mtr_commit))
         return "mtr_t::commit begins with unknown code";
-    if (!mentions(code, MTR_MODIFICATIONS, NULL) || !mentions(code, MTR_RECORDS, NULL) ||
-        !mentions(code, MTR_LOG_MODE, NULL) || !mentions(code, MTR_STATE, &committing))
-        return "mtr_t has another layout in this server";
-    return NULL;
+    trib_module_build_id(server->mtr_commit, build_id);
+    known = trib_mtr_layout_of_build(build_id);
+    proof.layout = known ? *known : trib_mtr_layout_8;
+    if (known || asked == TRIB_LAYOUT_GUESS)
+        return NULL;
+    if (asked == TRIB_LAYOUT_KNOWN)
+        return "layout=known, and this build is not";
+    return names_fields(code, &proof.layout) ? NULL : "mtr_t has another layout in this server";
 }
 
 static int hook(const struct trib_server *server) {
@@ -129,8 +114,11 @@ static int hook(const struct trib_server *server) {
 }
 
 static void unhook(void) {
-    trib_patch_remove(&patch);
+    atomic_store(&is_off, true);
 }
 
-const struct trib_front trib_front_mysql = {
-    .name = "mtr_t::commit", .refuses = refuses, .hook = hook, .unhook = unhook};
+const struct trib_front trib_front_mysql = {.name = "mtr_t::commit",
+                                            .cannot = "mtr_t::commit cannot be hooked: ",
+                                            .refuses = refuses,
+                                            .hook = hook,
+                                            .unhook = unhook};

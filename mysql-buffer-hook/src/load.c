@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/line.h"
 #include "front.h"
 #include "identify.h"
 #include "options.h"
@@ -31,6 +32,9 @@ __attribute__((constructor(101))) static void quiet_other_shim(void) {
 }
 
 __attribute__((constructor)) static void load(void) {
+    trib_line_start();
+    trib_buffer_options_start();
+    trib_server_start();
     trib_identify_innodb(trib_server()->kind != TRIB_SERVER_NONE);
     trib_front_start();
     trib_shim_identify_with(trib_buffer_identify);

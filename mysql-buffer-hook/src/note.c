@@ -2,9 +2,9 @@
 #include "note.h"
 
 #include <errno.h>
-#include <pthread.h>
 
-#include "durations.h"
+#include "base/clock.h"
+#include "base/durations.h"
 #include "options.h"
 #include "path.h"
 
@@ -22,8 +22,8 @@ static _Thread_local struct thread_part mine __attribute__((tls_model("initial-e
 
 static struct trib_page_table table;
 static _Atomic(struct trib_page_table *) opened; /* the same, once it is */
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static bool tried;
+static _Atomic(int) opening;                     /* whoever comes while another opens it goes without */
+enum { UNASKED, ASKED, FAILED };
 
 static _Atomic(uint64_t) batches_total, pages_total;
 static struct trib_durations timed;
@@ -32,19 +32,16 @@ static struct trib_durations timed;
 
 int trib_note_open(size_t frames, bool shared) {
     const struct trib_buffer_options *options = trib_buffer_settings();
-    int rc = 0;
+    int unasked = UNASKED;
 
-    pthread_mutex_lock(&opening);
-    if (!tried) {
-        tried = true;
-        size_t wanted = options->frames ? options->frames : frames ? frames : FRAMES_DEFAULT;
-        rc = trib_page_table_open(&table, wanted, shared);
-        if (rc == 0)
-            atomic_store_explicit(&opened, &table, memory_order_release);
-    } else if (!atomic_load_explicit(&opened, memory_order_relaxed)) {
-        rc = -ENOMEM;
-    }
-    pthread_mutex_unlock(&opening);
+    if (!atomic_compare_exchange_strong(&opening, &unasked, ASKED))
+        return unasked == FAILED ? -ENOMEM : 0;
+    size_t wanted = options->frames ? options->frames : frames ? frames : FRAMES_DEFAULT;
+    int rc = trib_page_table_open(&table, wanted, shared);
+    if (rc == 0)
+        atomic_store_explicit(&opened, &table, memory_order_release);
+    else
+        atomic_store(&opening, FAILED);
     return rc;
 }
 
@@ -117,16 +114,15 @@ void trib_note_pages(const uint64_t *keys, unsigned pages, void *frame) {
     struct trib_page_table *into = atomic_load_explicit(&opened, memory_order_acquire);
 
     if (__builtin_expect(!into, 0)) {
-        if (trib_note_open(0, false))
+        if (trib_note_open(0, false) || !(into = trib_note_table()))
             return;
-        into = trib_note_table();
     }
     if (__builtin_expect(!is_timed(), 1)) {
         note_pages(into, keys, pages, frame);
         return;
     }
-    uint64_t before_ns = trib_duration_now_ns(), began_ns = trib_duration_now_ns();
+    uint64_t before_ns = trib_now_ns(), began_ns = trib_now_ns();
     note_pages(into, keys, pages, frame);
-    uint64_t lasted_ns = trib_duration_now_ns() - began_ns, clock_ns = began_ns - before_ns;
+    uint64_t lasted_ns = trib_now_ns() - began_ns, clock_ns = began_ns - before_ns;
     trib_duration_note(&timed, lasted_ns > clock_ns ? lasted_ns - clock_ns : 0);
 }

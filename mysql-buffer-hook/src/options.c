@@ -1,94 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
-#include <pthread.h>
-#include <stdio.h>
+#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <tributary/signature.h>
 
-#define DEFAULTS                                                                                                       \
-    (struct trib_buffer_options) {                                                                                     \
-        .page_bytes = 16384, .depth = 16, .front = true                                                                \
-    }
-#define VALID_KEYS "frames=N, page=4K..64K, depth=1..32, front=on|off, report=on|off"
+#include "base/line.h"
 
-static struct trib_buffer_options chosen;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+#define FIELD(name) offsetof(struct trib_buffer_options, name)
 
-/* A number with K, M or G, within [least, most]. */
-static bool take_number(const char *text, uint32_t least, uint32_t most, uint32_t *out) {
-    static const char units[] = "KMG";
-    char *end;
-    unsigned long long number = strtoull(text, &end, 10);
-    const char *unit = *end ? strchr(units, *end) : NULL;
+const struct trib_option_spec trib_buffer_option_specs[] = {
+    {.key = "frames",
+     .fallback = "0",
+     .help = "pages that may be dirty; 0: as the server says, else 262144",
+     .maximum = 2147483648.0,
+     .offset = FIELD(frames),
+     .type = TRIB_OPTION_SIZE},
+    {.key = "page",
+     .fallback = "16K",
+     .help = "innodb_page_size, a power of two, where the server does not say it",
+     .minimum = 4096,
+     .maximum = 65536,
+     .offset = FIELD(page_bytes),
+     .type = TRIB_OPTION_SIZE},
+    {.key = "depth",
+     .fallback = "16",
+     .help = "frames of a front end's call path",
+     .minimum = 1,
+     .maximum = TRIB_SIGNATURE_DEPTH_MAX,
+     .offset = FIELD(depth),
+     .type = TRIB_OPTION_U32},
+    {.key = "front",
+     .fallback = "on",
+     .help = "hook the front end; off: pages go by their content",
+     .offset = FIELD(front),
+     .type = TRIB_OPTION_BOOL},
+    {.key = "report",
+     .fallback = "off",
+     .help = "a line of figures on standard error at the end",
+     .offset = FIELD(report),
+     .type = TRIB_OPTION_BOOL},
+    {.key = "layout",
+     .fallback = "proven",
+     .choices = "known|proven|guess",
+     .help = "servers that are hooked: known builds, code that names the fields, or any; all must pass the self-test",
+     .offset = FIELD(layout),
+     .type = TRIB_OPTION_ENUM},
+    TRIB_OPTIONS_END,
+};
 
-    if (unit) {
-        number <<= 10 * (unit - units + 1);
-        end++;
-    }
-    if (end == text || *end || *text == '-' || number < least || number > most)
-        return false;
-    *out = (uint32_t)number;
-    return true;
-}
+static struct trib_buffer_options chosen = {
+    .page_bytes = 16384, .depth = 16, .layout = TRIB_LAYOUT_PROVEN, .front = true}; /* as the fallbacks above */
 
-static bool take_switch(const char *text, bool *out) {
-    bool on = strcmp(text, "on") == 0;
+int trib_buffer_options_parse(const char *text, struct trib_buffer_options *out, struct trib_error *error) {
+    struct trib_buffer_options taken;
+    int code = trib_options_read(text, trib_buffer_option_specs, &taken, error);
 
-    if (!on && strcmp(text, "off") != 0)
-        return false;
-    *out = on;
-    return true;
-}
-
-static bool take(const char *key, const char *value, struct trib_buffer_options *out) {
-    if (strcmp(key, "frames") == 0)
-        return take_number(value, 1, 1u << 31, &out->frames);
-    if (strcmp(key, "page") == 0)
-        return take_number(value, 4096, 65536, &out->page_bytes) && (out->page_bytes & (out->page_bytes - 1)) == 0;
-    if (strcmp(key, "depth") == 0)
-        return take_number(value, 1, TRIB_SIGNATURE_DEPTH_MAX, &out->depth);
-    if (strcmp(key, "front") == 0)
-        return take_switch(value, &out->front);
-    return strcmp(key, "report") == 0 && take_switch(value, &out->report);
-}
-
-bool trib_buffer_options_parse(const char *text, struct trib_buffer_options *out, char problem[160]) {
-    struct trib_buffer_options taken = *out;
-    char copy[256], *rest = copy;
-
-    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy) {
-        snprintf(problem, 160, "longer than %zu characters", sizeof copy - 1);
-        return false;
-    }
-    for (char *pair; (pair = strsep(&rest, ","));) {
-        char *value = strchr(pair, '=');
-        if (!*pair)
-            continue;
-        if (value)
-            *value++ = '\0';
-        if (!value || !take(pair, value, &taken)) {
-            snprintf(problem, 160, "\"%.40s%s%.20s\" is none of " VALID_KEYS, pair, value ? "=" : "",
-                     value ? value : "");
-            return false;
-        }
-    }
+    if (code)
+        return code;
+    if (taken.page_bytes & (taken.page_bytes - 1))
+        return trib_fail(error, -EINVAL, "option 'page': '%llu' is not valid; expected a power of two",
+                         (unsigned long long)taken.page_bytes);
     *out = taken;
-    return true;
+    return 0;
 }
 
-static void read_environment(void) {
-    const char *text = getenv("TRIBUTARY_BUFFER");
-    char problem[160];
+void trib_buffer_options_start(void) {
+    struct trib_error error;
 
-    chosen = DEFAULTS;
-    if (text && !trib_buffer_options_parse(text, &chosen, problem))
-        fprintf(stderr, "tributary: TRIBUTARY_BUFFER: %s; the defaults hold\n", problem);
+    if (trib_buffer_options_parse(secure_getenv("TRIBUTARY_BUFFER"), &chosen, &error))
+        (void)trib_line((const char *[]){"TRIBUTARY_BUFFER: ", error.text, "; the defaults hold", NULL});
 }
 
 const struct trib_buffer_options *trib_buffer_settings(void) {
-    pthread_once(&once, read_environment);
     return &chosen;
 }

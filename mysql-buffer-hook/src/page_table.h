@@ -16,7 +16,7 @@
 
 #include <tributary/error.h>
 
-#include "atomic.h"
+#include "base/atomic.h"
 
 TRIB_C_BEGIN
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "path.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +8,7 @@
 #include <tributary/signature.h>
 
 #include "shim.h"
+#include "signature/own_stack.h"
 
 #define PATHS 8192u /* slots; servers have some hundred front ends. One that lost its slot is captured again */
 
@@ -19,23 +18,8 @@ static struct {
     _Atomic(uint64_t) signature;
 } known[PATHS];
 
-/* End of the thread's stack; 0 = not asked yet, 1 = unknown. */
+/* End of the thread's stack; 0 = not asked yet, or unknown: then no chain is followed, and every path captured. */
 static _Thread_local uintptr_t stack_end __attribute__((tls_model("initial-exec")));
-
-static uintptr_t find_stack_end(void) {
-    pthread_attr_t attributes;
-    void *low = NULL;
-    size_t bytes = 0;
-    int before = errno;
-
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        if (pthread_attr_getstack(&attributes, &low, &bytes))
-            low = NULL;
-        pthread_attr_destroy(&attributes);
-    }
-    errno = before;
-    return low ? (uintptr_t)low + bytes : 1;
-}
 
 /* The chain from `frame` on: its return addresses' hash, and they themselves if `addresses` is not NULL; *count of
  * them. A frame begins with the caller's frame pointer and the return address. */
@@ -88,7 +72,7 @@ uint64_t trib_path_signature(void *frame, unsigned depth) {
     unsigned count;
 
     if (__builtin_expect(stack_end == 0, 0))
-        stack_end = find_stack_end();
+        stack_end = trib_own_stack((uintptr_t)frame).high;
     uint64_t path = follow((uintptr_t)frame, depth, NULL, &count), slot = (path >> 32) % PATHS;
     uint64_t signature = atomic_load_explicit(&known[slot].signature, memory_order_relaxed);
     uint64_t both = atomic_load_explicit(&known[slot].path_and_signature, memory_order_relaxed);

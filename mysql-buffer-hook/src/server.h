@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which server this process is, by what its executable exports. Thread safety: constant after the first call. */
+/* Which server this process is, by what its executable exports. Thread safety: constant after
+ * start-up, before which it is none. */
 #ifndef TRIB_BUFFER_SERVER_H
 #define TRIB_BUFFER_SERVER_H
 
@@ -17,6 +18,7 @@ struct trib_server {
     const unsigned long *page_bytes, *pool_bytes; /* MySQL: srv_page_size, srv_buf_pool_size; final once InnoDB runs */
 };
 
+void trib_server_start(void);
 const struct trib_server *trib_server(void);
 
 static inline enum trib_page_dialect trib_server_dialect(void) {

@@ -29,12 +29,12 @@ int trib_buffer_status(char *text, size_t capacity) {
     return snprintf(
         text, capacity,
         "pages=%llu noted=%.2f%% copies=%llu allocated=%llu unknown=%llu batches=%llu notes=%llu "
-        "note_ns=%.0f note_p99_ns=%.0f evicted=%llu contended=%llu front=%s",
+        "note_ns=%.0f note_p99_ns=%.0f evicted=%llu contended=%llu refusals=%u front=%s",
         (unsigned long long)counts.pages, counts.pages ? 100.0 * (double)counts.noted / (double)counts.pages : 0,
         (unsigned long long)counts.copies, (unsigned long long)counts.allocated, (unsigned long long)counts.unknown,
         (unsigned long long)cost.batches, (unsigned long long)cost.pages, cost.median_ns, cost.p99_ns,
         (unsigned long long)(table ? atomic_load(&table->evicted) : 0),
-        (unsigned long long)(table ? atomic_load(&table->contended) : 0), front);
+        (unsigned long long)(table ? atomic_load(&table->contended) : 0), trib_front_refusals(), front);
 }
 
 /* ---- user-defined function; the types are the server's, of which only the result's room (255 bytes) is used ---- */

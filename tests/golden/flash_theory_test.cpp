@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flash model against closed forms (cli/theory.h) and against known published values of
+// The flash model against closed forms (cli/lab/theory.h) and against known published values of
 // them.
 #include <cmath>
 #include <vector>
 
+#include "lab/theory.h"
 #include "support/catch.hpp"
 #include "support/flash_drive.hpp"
-#include "theory.h"
 
 static constexpr uint64_t LOGICAL_PAGES = 128 * 1024;
 static constexpr double ERROR_MAX = 0.005, SEPARATION_ERROR_MAX = 0.03;

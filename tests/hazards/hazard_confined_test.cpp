@@ -15,6 +15,9 @@ Command late(const std::string &name) {
 Command early(const std::string &name) {
     return {{program("confined"), name, "early"}};
 }
+Command inherited(const std::string &name) {
+    return {{program("confined"), name, "inherited"}};
+}
 
 // Runs the set-uid program as nobody, with everything in the environment that the library obeys.
 void check_setuid(const std::string &how) {
@@ -56,6 +59,8 @@ TRIB_HAZARD("a filter that kills at memory calls", late("no_memory_calls"))
 TRIB_HAZARD("a filter that kills at memory calls, before the first write", early("no_memory_calls"))
 TRIB_HAZARD("a filter that refuses all but writes", late("only_writes"))
 TRIB_HAZARD("a filter that refuses all but writes, before the first write", early("only_writes"))
+TRIB_HAZARD("an inherited filter that kills at sockets", inherited("no_sockets"))
+TRIB_HAZARD("an inherited filter that kills at new processes", inherited("no_processes"))
 TRIB_HAZARD("no new executable memory", late("mdwe"))
 TRIB_HAZARD("no new executable memory before the first write", early("mdwe"))
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real server under TPC-C with libtributary-mysql.so: buffer_server.py mysql|mariadb run|crash LIBRARY.
 
-run    at least 99 % of the pool's page writes must have a front end, and the server's own checks must find nothing wrong
+run    at least 99 % of the pool's page writes must have a front end, and the server's own checks must find no fault
 crash  kill -9 at ten random moments: after each, every commit that the client saw acknowledged is there, every table is
-       whole, TPC-C's consistency conditions hold and the server is hooked again; at the end every page's checksum is right
+       whole, TPC-C's consistency conditions hold and the server is hooked again; at the end every page's checksum fits
 
 Exit code 77: the server cannot be fetched here.
 """
@@ -66,7 +66,7 @@ def main():
         return 1
     pages, noted, front = int(found[-1][0]), float(found[-1][1]), found[-1][2]
     print(f"buffer_server: {pages} pages, {noted} % with a front end, {front}")
-    enough = what == "crash" or (pages >= 1000 and noted >= 99)  # a server that recovers writes pages which nobody changed
+    enough = what == "crash" or (pages >= 1000 and noted >= 99)  # recovery writes pages which nobody changed
     return 0 if enough and front.endswith("hooked") else 1
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trib compare --matrix` on experiments small enough for a test: who runs where, what is best,
+// `trib lab matrix` on experiments small enough for a test: who runs where, what is best,
 // that threads change nothing, and that a policy which lacks something says what.
 #include "support/cli.hpp"
 
@@ -29,7 +29,7 @@ void write_experiments(const Folder &folder) {
 }
 
 Json matrix_json(const Folder &folder, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"compare", "--matrix", "--json", "--workloads", folder.file("")};
+    std::vector<std::string> arguments = {"lab", "matrix", "--json", "--workloads", folder.file("")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = trib(arguments);
     INFO(outcome.err);
@@ -112,12 +112,13 @@ TEST_CASE("the oracle is a bound, and theory one where it has a closed form") {
 }
 
 // The figures that people see against those of the same run's JSON.
-TEST_CASE("the tables show the steady WAF, mark the best and the worst that can be used, and the median of what is kept") {
+TEST_CASE(
+    "the tables show the steady WAF, mark the best and the worst that can be used, and the median of what is kept") {
     Folder folder;
     write_experiments(folder);
-    const Outcome outcome =
-        trib({"compare", "--matrix", "--json=" + folder.file("json"), "--workloads", folder.file(""), "--policy", "none",
-              "--policy", "sepbit", "--policy", "autostream-sfr", "--policy", "oracle", "--gc", "same", "--gc", "shared"});
+    const Outcome outcome = trib({"compare", "--matrix", "--json=" + folder.file("json"), "--workloads",
+                                  folder.file(""), "--policy", "none", "--policy", "sepbit", "--policy",
+                                  "autostream-sfr", "--policy", "oracle", "--gc", "same", "--gc", "shared"});
     INFO(outcome.err << outcome.out);
     REQUIRE(outcome.code == 0);
     const Json json = Json::parse(read_file(folder.file("json")));
@@ -149,8 +150,7 @@ TEST_CASE("the tables show the steady WAF, mark the best and the worst that can 
                     std::string want = text;
                     if (std::string(policy) != "oracle")
                         want += waf == best ? "*" : waf == worst ? "!" : "";
-                    const auto row =
-                        row_of(std::string("Steady WAF, gc=") + gc + ", victim=" + victim, policy);
+                    const auto row = row_of(std::string("Steady WAF, gc=") + gc + ", victim=" + victim, policy);
                     REQUIRE(row.size() == 3);
                     CAPTURE(gc, victim, name, policy, best, worst);
                     CHECK(row[1 + workload] == want);
@@ -198,8 +198,8 @@ TEST_CASE("what a workload lacks is said, and is no failure") {
     CHECK((*row)["waf"].is_null());
     CHECK(has((*row)["missing"].get<std::string>(), "write hints"));
     CHECK(steady(json, "tree", "rocksdb-hints", "same", "greedy") >= 1);
-    const Outcome text = trib({"compare", "--matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy",
-                               "none", "--policy", "rocksdb-hints"});
+    const Outcome text = trib({"lab", "matrix", "--quick", "--workloads", folder.file("heat.ini"), "--policy", "none",
+                               "--policy", "rocksdb-hints"});
     CHECK(text.code == 0);
     CHECK(has(text.out, "rocksdb-hints needs write hints"));
     CHECK(widest_line(text.out) <= 80);
@@ -233,10 +233,10 @@ TEST_CASE("what cannot be meant is refused with one sentence") {
     Folder folder;
     write_experiments(folder);
     check_refusal(trib({"compare"}), 2);
-    check_refusal(trib({"compare", "--matrix", "--trace", "x"}), 2);
+    check_refusal(trib({"lab", "matrix", "--trace", "x"}), 2);
     check_refusal(trib({"compare", "--trace", "x", "--quick"}), 2);
-    check_refusal(trib({"compare", "--matrix", "--workloads", folder.file("none.ini")}), 1);
-    check_refusal(trib({"compare", "--matrix", "--workloads", folder.file("heat.ini"), "--policy", "no-such"}), 2);
+    check_refusal(trib({"lab", "matrix", "--workloads", folder.file("none.ini")}), 1);
+    check_refusal(trib({"lab", "matrix", "--workloads", folder.file("heat.ini"), "--policy", "no-such"}), 2);
     // A row that was asked for must run: here in replay and compare.
     for (const char *command : {"replay", "compare"}) {
         const Outcome outcome = trib({command, "--trace", folder.file("heat.ini"), "--policy", "rocksdb-hints"});

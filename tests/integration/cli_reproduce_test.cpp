@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trib reproduce`: that experiments run, are judged and are written as promised. Whether the
+// `trib lab reproduce`: that experiments run, are judged and are written as promised. Whether the
 // papers' shapes hold is for people to read; only what cannot fail on any machine is asserted here.
 #include "support/cli.hpp"
 
@@ -8,7 +8,7 @@ using namespace trib_test;
 namespace {
 
 const Json run_json(const std::string &name) {
-    const Outcome outcome = trib({"reproduce", name, "--json"});
+    const Outcome outcome = trib({"lab", "reproduce", name, "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     return outcome.json();
@@ -46,14 +46,14 @@ TEST_CASE("control: the numbers of the streams do not matter") {
 }
 
 TEST_CASE("the table for people fits 80 columns and counts what holds") {
-    const Outcome outcome = trib({"reproduce", "control-labels"});
+    const Outcome outcome = trib({"lab", "reproduce", "control-labels"});
     REQUIRE(outcome.code == 0);
     CHECK(widest_line(outcome.out) <= 80);
     CHECK(has(outcome.out, "2 of 2 shapes hold"));
 }
 
 TEST_CASE("an unknown experiment is refused, the valid ones named") {
-    const Outcome outcome = trib({"reproduce", "fast20"});
+    const Outcome outcome = trib({"lab", "reproduce", "fast20"});
     check_refusal(outcome, 2);
     CHECK(has(outcome.err, "fast19-fig12"));
 }

@@ -8,10 +8,10 @@
 #include <sstream>
 #include <vector>
 
-#include "failure.h"
-#include "histogram.h"
-#include "option_text.h"
-#include "table.h"
+#include "common/failure.h"
+#include "common/option_text.h"
+#include "common/table.h"
+#include "compare/histogram.h"
 
 using cli::Histogram;
 

@@ -26,7 +26,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="trib-killed-") as folder:
         summary = os.path.join(folder, "summary.json")
         subprocess.run([os.path.join(build, "cli", "trib"), "record", f"--trace={folder}/trace", f"--json={summary}",
-                        f"--preload={build}/preload/libtributary-preload.so", "--", *load, "crash", f"--rounds={ROUNDS}",
+                        f"--preload={build}/preload/libtributary-preload.so", "--", *load, "crash",
+                         f"--rounds={ROUNDS}",
                         f"--data={folder}/data", *options], check=True)
         with open(summary, encoding="utf-8") as file:
             recorded = json.load(file)

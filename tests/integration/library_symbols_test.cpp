@@ -78,6 +78,33 @@ TEST_CASE("libtributary exports functions of the public headers, and nothing els
     }
 }
 
+TEST_CASE("what runs in other programs is small, and nothing of the engine or the laboratory") {
+    const auto client = symbols({}, TRIB_CLIENT_ARCHIVE, kDefined);
+    CHECK(client.count("trib_client_submit") == 1);
+    CHECK(client.count("trib_signature_capture") == 1);
+    for (const std::string &archive : {std::string(TRIB_ENGINE_ARCHIVE), std::string(TRIB_LAB_ARCHIVE)}) {
+        const auto others = symbols({}, archive, kDefined), wanted = symbols({}, TRIB_CLIENT_ARCHIVE, "U");
+        CHECK(others.size() > 100);
+        for (const std::string &name : others) {
+            INFO(archive << ": " << name);
+            CHECK(client.count(name) == 0);
+            CHECK(wanted.count(name) == 0);
+        }
+    }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
+TEST_CASE("the client's text has 150 KB at most") {
+    const auto size = run({TRIB_SIZE, "-t", TRIB_CLIENT_ARCHIVE});
+    REQUIRE(size.code == 0);
+    const size_t totals = size.out.rfind('\n', size.out.size() - 2) + 1;
+    const long text_bytes = std::stol(size.out.substr(totals)); // "text data bss dec hex (TOTALS)"
+    CHECK(size.out.find("(TOTALS)", totals) != std::string::npos);
+    CHECK(text_bytes > 10000);
+    CHECK(text_bytes <= 150000);
+}
+#endif
+
 TEST_CASE("trib exports what packs call, and nothing of the laboratory") {
     const auto lab = symbols({}, TRIB_LAB_ARCHIVE, kDefined),
                exported = symbols({"-D"}, TRIB_BINARY_DIR "/cli/trib", "T");

@@ -16,5 +16,6 @@ foreach(fault RANGE 1 6)
   set_target_properties(broken_pack_${fault} PROPERTIES C_VISIBILITY_PRESET default PREFIX "")
   add_dependencies(${name} broken_pack_${fault})
 endforeach()
-target_compile_definitions(${name} PRIVATE TRIB_PACKS="$<TARGET_FILE_DIR:pack_run>" TRIB_PACK_RUN="$<TARGET_FILE:pack_run>"
+target_compile_definitions(${name} PRIVATE TRIB_PACKS="$<TARGET_FILE_DIR:pack_run>"
+  TRIB_PACK_RUN="$<TARGET_FILE:pack_run>"
   TRIB_RIVALS_PACK="$<TARGET_FILE:tributary-rivals>" TRIB_C_COMPILER="${CMAKE_C_COMPILER}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A preload that links libunwind stands between a plugin and libtributary: the plugin as built, but with the client shared,
-# because the one that is shipped calls its own.
+# A preload that links libunwind stands between a plugin and libtributary: the plugin as built, but with the client
+# shared, because the one that is shipped calls its own.
 find_program(TRIB_DB_BENCH db_bench)
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)

@@ -49,7 +49,8 @@ mkdir -p "$work/make/plugin/tributary"
 SKIP_DEPENDS=1 ROCKSDB_PLUGINS=tributary make -s OBJ_DIR="$work/make" USE_CLANG= DEBUG_LEVEL=0 PORTABLE=1 \
     $objects >"$work/make.log" 2>&1 ||
     fail "make: $(tail -n 5 "$work/make.log")"
-SKIP_DEPENDS=1 ROCKSDB_PLUGINS=tributary make -n OBJ_DIR="$work/make" DEBUG_LEVEL=0 PORTABLE=1 db_bench >"$work/make-n.log" 2>&1 ||
+SKIP_DEPENDS=1 ROCKSDB_PLUGINS=tributary make -n OBJ_DIR="$work/make" DEBUG_LEVEL=0 PORTABLE=1 db_bench \
+    >"$work/make-n.log" 2>&1 ||
     fail "make -n db_bench: $(tail -n 5 "$work/make-n.log")"
 grep -q -- '-u tributary_rocksdb_reg' "$work/make-n.log" || fail "make links without -u tributary_rocksdb_reg"
 grep -q -- "-ltributary-client" "$work/make-n.log" || fail "make links without libtributary-client"

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <functional>
@@ -428,6 +429,39 @@ TEST_CASE("processes submit nothing while the daemon pauses") {
     CHECK(session.recorder.status().events == 1);
     CHECK(session.recorder.status().events_dropped == 0);
     trib_client_close(client);
+}
+
+TEST_CASE("a client that is closed leaves no mapping, whatever other threads do") {
+    Session session;
+    const auto mappings = [] {
+        const std::string maps = trib_test::read_file("/proc/self/maps");
+        size_t count = 0;
+        for (size_t at = 0; (at = maps.find("memfd:tributary", at)) != std::string::npos; at++)
+            count++;
+        return count;
+    };
+    const pid_t pid = process([&] { // where the recorder makes no rings
+        std::atomic<bool> end{!kForksMayThread};
+        std::thread other;
+        if (kForksMayThread)
+            other = std::thread([&] {
+                while (!end)
+                    std::this_thread::yield();
+            });
+        const size_t before = mappings();
+        unsigned joined = 0;
+        for (int i = 0; i < 20; i++) {
+            trib_client *client = join(session.path);
+            joined += client && mappings() == before + 2; // the ring and the table
+            trib_client_close(client);
+        }
+        const bool is_clean = joined == 20 && mappings() == before;
+        end = true;
+        if (other.joinable())
+            other.join();
+        return is_clean ? 0 : 1;
+    });
+    CHECK(status_of(pid) == 0);
 }
 
 TEST_CASE("a socket in use is not taken over, and nothing else is one") {

@@ -20,7 +20,7 @@ struct Sample {
     uint64_t host_pages, gc_pages;
 };
 
-constexpr unsigned POINTS = 50; // as many as `trib compare --matrix --json` has
+constexpr unsigned POINTS = 50; // as many as `trib lab matrix --json` has
 
 // Counters of the drive at equal parts of the run.
 std::vector<Sample> play(const Experiment &experiment, const std::string &policy, const std::string &collection) {

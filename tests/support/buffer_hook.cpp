@@ -2,6 +2,13 @@
 // Stands for the shim where only the write-buffer hook is tested.
 #include "support/buffer_hook.hpp"
 
+#include <atomic>
+
+extern "C" {
+std::atomic<int> trib_quiet_calls; // preload/quiet.h, which C++ cannot read
+thread_local int trib_quiet_child;
+}
+
 void trib_shim_name_signature(uint64_t) {
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What tests of the preload adapter share. The library as it is installed, in programs that know nothing of it. A sanitizer's runtime must come before it.
+# What tests of the preload adapter share. The library as it is installed, in programs that know nothing of it. A
+# sanitizer's runtime must come before it.
 set(preload_sanitizer "")
 foreach(runtime asan tsan)
   string(REPLACE "asan" "address" word ${runtime})

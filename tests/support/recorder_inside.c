@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder's rounds, in C, for tests/support/recorder.hpp: its headers have atomics that C++ does not read. */
-#include "recorder/recorder.h"
 #include "support/recorder_inside.h"
+#include "recorder/recorder.h"
 
 static void no_module(void *arg, uint32_t index, const struct trib_module *module) {
     (void)arg, (void)index, (void)module;

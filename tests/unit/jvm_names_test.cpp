@@ -64,8 +64,9 @@ TEST_CASE("noise is what says how code is run, not what it is for") {
                              "jdk.proxy2.$Proxy12", "org.x.$Proxy3", "javax.management.MBeanServer",
                              "org.x.Foo$$Lambda$14", "org.x.Foo$$Lambda", "java.lang.invoke.LambdaForm$MH"})
         CHECK(trib_java_is_noise(name));
-    for (const char *name : {"org.apache.cassandra.io.util.SequentialWriter", "Store", "javassist.Loader", "sunny.Day",
-                             "org.x.$Proxy", "org.x.$ProxyFactory1", "org.x.My$Proxy3x", "org.x.$Proxy3x", "$Proxy3x", "com.sunny.Day"})
+    for (const char *name :
+         {"org.apache.cassandra.io.util.SequentialWriter", "Store", "javassist.Loader", "sunny.Day", "org.x.$Proxy",
+          "org.x.$ProxyFactory1", "org.x.My$Proxy3x", "org.x.$Proxy3x", "$Proxy3x", "com.sunny.Day"})
         CHECK_FALSE(trib_java_is_noise(name));
 }
 

@@ -17,7 +17,7 @@ namespace {
 bool MayName(const fs::path &relative, const std::string &name) {
     const std::string path = relative.string();
     const bool is_policy = path.rfind("core/engine/policy/", 0) == 0 || path.rfind("lab/rivals/", 0) == 0;
-    const bool is_experiment = path.rfind("cli/reproduce", 0) == 0;
+    const bool is_experiment = path.rfind("cli/lab/reproduce", 0) == 0;
     const bool is_preset = path.rfind("core/engine/drive/presets.", 0) == 0 && (name == "vstream" || name == "dstream");
     return is_policy || is_experiment || is_preset;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -29,7 +30,8 @@ int trib_fail(struct trib_error *error, int code, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(error->text, sizeof error->text, format, arguments);
+        vsnprintf(error->text, sizeof error->text, format,
+                  arguments); // NOLINT(clang-analyzer-valist.Uninitialized)
         va_end(arguments);
     }
     return code;
@@ -101,6 +103,8 @@ static int parse_double(const struct trib_option_spec *spec, const char *value, 
     char *end;
     double number = strtod(value, &end);
 
+    if (isspace((unsigned char)*value) || *value == '+') /* strtod takes them */
+        end = (char *)value;
     if (spec->type == TRIB_OPTION_PERCENT && end != value && *end == '%')
         end++;
     if (end == value || *end || !isfinite(number))
@@ -118,7 +122,7 @@ static int parse_integer(const struct trib_option_spec *spec, const char *value,
 
     errno = 0;
     uint64_t number = strtoull(value, &end, 10);
-    if (errno || end == value || *value == '-' || *value == '+')
+    if (errno || !isdigit((unsigned char)*value)) /* strtoull takes signs and blanks */
         return bad_value(spec, value, expected, error);
     const char *suffix = *end ? strchr(suffixes, *end) : NULL;
     if (spec->type == TRIB_OPTION_SIZE && suffix) {
@@ -161,8 +165,10 @@ static int parse_flags(const struct trib_option_spec *spec, const char *value, u
     return 0;
 }
 
+#define SWITCHES "0|1|no|yes|off|on|false|true" /* every other is on */
+
 static int parse_bool(const struct trib_option_spec *spec, const char *value, bool *out, struct trib_error *error) {
-    int index = choice_index("0|1|no|yes|off|on|false|true", value, strlen(value));
+    int index = choice_index(SWITCHES, value, strlen(value));
 
     if (index < 0)
         return bad_value(spec, value, "on or off", error);
@@ -227,35 +233,54 @@ static int store(const struct trib_option_spec *spec, const char *value, void *f
     return rc;
 }
 
-int trib_options_take(struct trib_options *options, const struct trib_option_spec *specs, void *fields,
-                      struct trib_error *error) {
-    if (!specs)
-        return 0;
-    /* Check everything first, so that an error leaves `fields` as it was. */
-    for (const struct trib_option_spec *spec = specs; spec->key; spec++) {
+static int check(struct trib_options *options, const struct trib_option_spec *specs, struct trib_error *error) {
+    int code = 0;
+
+    for (const struct trib_option_spec *spec = specs; spec->key && !code; spec++) {
         struct pair *pair = find_pair(options, spec->key);
-        int rc = pair ? store(spec, pair->value, NULL, error) : 0;
-        if (rc)
-            return rc;
+        code = pair ? store(spec, pair->value, NULL, error) : 0;
     }
+    return code;
+}
+
+static void mark_taken(struct trib_options *options, const struct trib_option_spec *specs) {
     for (const struct trib_option_spec *spec = specs; spec->key; spec++) {
         struct pair *pair = find_pair(options, spec->key);
-        const char *value = pair ? pair->value : spec->fallback;
-        int rc = value ? store(spec, value, fields, error) : 0;
-        if (rc)
-            return rc;
         if (pair)
             pair->taken = true;
     }
     if (options->taken_count < TAKEN_MAX)
         options->taken[options->taken_count++] = specs;
-    return 0;
 }
+
+int trib_options_take(struct trib_options *options, const struct trib_option_spec *specs, void *fields,
+                      struct trib_error *error) {
+    if (!specs)
+        return 0;
+    int code = check(options, specs, error); /* first, so that an error leaves `fields` as it was */
+    for (const struct trib_option_spec *spec = specs; spec->key && !code; spec++) {
+        struct pair *pair = find_pair(options, spec->key);
+        const char *value = pair ? pair->value : spec->fallback;
+        code = value ? store(spec, value, fields, error) : 0;
+    }
+    if (!code)
+        mark_taken(options, specs);
+    return code;
+}
+
+static void list_keys(const struct trib_option_spec *specs, char *text, size_t capacity) {
+    size_t used = strlen(text);
+
+    for (const struct trib_option_spec *spec = specs; spec->key && used < capacity; spec++)
+        used += (size_t)snprintf(text + used, capacity - used, " %s", spec->key);
+}
+
+#define VALID_HERE  "; valid here:"
+#define VALID_BYTES 440 /* of the list */
 
 int trib_options_finish(const struct trib_options *options, struct trib_error *error) {
     const struct pair *left = NULL;
-    struct trib_error valid = {""};
-    size_t used = 0;
+    char valid[VALID_BYTES + 1] = "";
 
     for (unsigned i = 0; i < options->pair_count && !left; i++)
         if (!options->pairs[i].taken)
@@ -263,8 +288,59 @@ int trib_options_finish(const struct trib_options *options, struct trib_error *e
     if (!left)
         return 0;
     for (unsigned i = 0; i < options->taken_count; i++)
-        for (const struct trib_option_spec *spec = options->taken[i]; spec->key; spec++)
-            if (used < sizeof valid.text)
-                used += (size_t)snprintf(valid.text + used, sizeof valid.text - used, " %s", spec->key);
-    return trib_fail(error, -EINVAL, "unknown option '%s'; valid here:%.440s", left->key, valid.text);
+        list_keys(options->taken[i], valid, sizeof valid);
+    return trib_fail(error, -EINVAL, "unknown option '%s'" VALID_HERE "%s", left->key, valid);
+}
+
+void trib_options_add_valid(struct trib_error *error, const struct trib_option_spec *specs) {
+    char *list = strstr(error->text, VALID_HERE), rest[sizeof error->text], own[VALID_BYTES + 1] = "";
+
+    if (!list || strncmp(error->text, "unknown option '", 16) != 0)
+        return;
+    list += sizeof VALID_HERE - 1;
+    memcpy(rest, list, strlen(list) + 1);
+    list_keys(specs, own, sizeof own);
+    snprintf(list, sizeof error->text - (size_t)(list - error->text), "%s%s", own, rest);
+}
+
+int trib_options_rest(const struct trib_options *options, char *text, size_t capacity, struct trib_error *error) {
+    size_t used = 0;
+
+    *text = '\0';
+    for (unsigned i = 0; i < options->pair_count && used < capacity; i++)
+        if (!options->pairs[i].taken)
+            used += (size_t)snprintf(text + used, capacity - used, "%s%s=%s", used ? "," : "", options->pairs[i].key,
+                                     options->pairs[i].value);
+    return used < capacity ? 0 : trib_fail(error, -EINVAL, "options longer than %zu characters", capacity - 1);
+}
+
+int trib_options_read(const char *text, const struct trib_option_spec *specs, void *fields, struct trib_error *error) {
+    struct trib_options *options = NULL;
+    int code = trib_options_open(&options, text, error);
+
+    if (code)
+        return code;
+    code = check(options, specs, error);
+    if (!code) {
+        mark_taken(options, specs);
+        code = trib_options_finish(options, error);
+    }
+    if (!code)
+        code = trib_options_take(options, specs, fields, error);
+    trib_options_close(options);
+    return code;
+}
+
+int trib_options_is_on(const char *text, const char *key) {
+    size_t length = strlen(key);
+
+    for (const char *at = text; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *value = at + length + 1;
+        if (strncmp(at, key, length) != 0 || (at[length] != '=' && at[length] != ':'))
+            continue;
+        int index = choice_index(SWITCHES, value, strcspn(value, ","));
+        if (index >= 0 && index & 1)
+            return 1;
+    }
+    return 0;
 }

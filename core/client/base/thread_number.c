@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "base/assert.h"
+#include "base/likely.h"
 
 uint32_t trib_thread_number(void) {
     static _Atomic(uint32_t) last;

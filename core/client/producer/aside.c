@@ -49,14 +49,10 @@ long trib_aside_clone(long flags, void *stack_top, int (*work)(void *arg), void 
 #endif
 
 int trib_aside(int (*work)(void *arg), void *arg, void *stack) {
-    uint64_t all = UINT64_MAX, before = 0;
     int status = 0;
-
-    TRIB_RAW(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &before, sizeof all);
     long pid = trib_aside_clone(FLAGS, (char *)stack + TRIB_ASIDE_STACK_BYTES, work, arg);
     while (pid > 0 && TRIB_RAW(SYS_wait4, pid, &status, __WALL, 0) == -EINTR)
         ;
-    TRIB_RAW(SYS_rt_sigprocmask, 2, &before, 0, sizeof before);
     if (pid < 0)
         return (int)pid;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;

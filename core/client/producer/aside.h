@@ -6,12 +6,27 @@
 #define TRIB_PRODUCER_ASIDE_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+#include "base/raw.h"
 
 #define TRIB_ASIDE_STACK_BYTES 16384u
 
-/* Runs work(arg) on `stack` (16-aligned, TRIB_ASIDE_STACK_BYTES) with all signals blocked. work uses raw system calls
+/* Runs work(arg) on `stack` (16-aligned, TRIB_ASIDE_STACK_BYTES); the caller has all signals blocked
+ * (trib_aside_block), else a handler of the program could run in the task. work uses raw system calls
  * only (base/raw.h), no thread-local memory, no libc that has any. Its result, 0..255; or -errno of the clone. */
 int trib_aside(int (*work)(void *arg), void *arg, void *stack);
+
+/* All signals of the calling thread, and back to the mask that was returned. */
+static inline uint64_t trib_aside_block(void) {
+    uint64_t all = UINT64_MAX, before = 0;
+
+    TRIB_RAW(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, sizeof all);
+    return before;
+}
+static inline void trib_aside_unblock(uint64_t before) {
+    TRIB_RAW(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof before);
+}
 
 /* clone(2): a task that runs work(arg) and ends with its result; its id, or -errno. For tasks that start tasks. */
 long trib_aside_clone(long flags, void *stack_top, int (*work)(void *arg), void *arg)

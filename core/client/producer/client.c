@@ -6,12 +6,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#if __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#define HAS_ONE_THREAD __libc_single_threaded
-#else
-#define HAS_ONE_THREAD false
-#endif
 
 #include "base/clock.h"
 #include "base/likely.h"
@@ -82,8 +76,6 @@ void trib_client_close(struct trib_client *client) {
     atomic_store(&hand->joining, 1); /* never again */
     if (at)
         atomic_store(&at->head->left, 1);
-    if (!HAS_ONE_THREAD)
-        return; /* another thread may be inside submit */
     for (unsigned i = 0; i < TRIB_ATTACHMENTS; i++) {
         at = &hand->attachments[i];
         if (at->head)
@@ -155,7 +147,6 @@ static int join_alone(struct trib_client *client, uint64_t now_ns) {
 /* Signals wait while a thread joins: a handler would find its own thread in its way. */
 static int try_to_join(struct trib_client *client, uint64_t now_ns) {
     struct trib_hand *hand = client->hand;
-    uint64_t all = UINT64_MAX, before = 0;
     uint32_t nobody = 0;
     int rc = -EINPROGRESS;
 
@@ -163,12 +154,12 @@ static int try_to_join(struct trib_client *client, uint64_t now_ns) {
         return -EAGAIN;
     if (!is_own_memory(hand))
         return -EBUSY;
-    TRIB_RAW(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, sizeof all);
+    uint64_t before = trib_aside_block();
     if (atomic_compare_exchange_strong(&hand->joining, &nobody, 1)) {
         rc = join_alone(client, now_ns);
         atomic_store_explicit(&hand->joining, 0, memory_order_release);
     }
-    TRIB_RAW(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof before);
+    trib_aside_unblock(before);
     return rc;
 }
 

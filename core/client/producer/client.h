@@ -56,4 +56,7 @@ struct trib_client {
  * 0, -EALREADY (the daemon of `epoch` lives on: keep what is current), or as trib_client_join. */
 int trib_join(struct trib_client *client, uint64_t epoch, struct trib_attachment *into);
 
+/* Aside only: the number of a socket that is connected to the daemon, or -errno. */
+long trib_connect(const char *address);
+
 #endif

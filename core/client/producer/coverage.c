@@ -2,16 +2,17 @@
 #include "producer/coverage.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
-#define HEAD_BYTES 4096u /* linkers put program headers and notes there */
+#include "base/raw.h"
+
+/* Of a file that claims more than any linker makes, the rest is not looked at. */
+#define SEGMENTS_MAX 64u
+#define NOTES_MAX    64u
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -23,55 +24,42 @@
 #define MACHINE EM_NONE /* unknown: nobody is foreign */
 #endif
 
-struct head {
-    uint8_t data[HEAD_BYTES];
-    size_t bytes;
-};
+/* False: not in the file. */
+static bool read_at(int fd, uint64_t offset, void *to, size_t bytes) {
+    return TRIB_RAW(SYS_pread64, fd, to, bytes, offset) == (long)bytes;
+}
 
 /* As the loader asks: does exec change who the process is? */
 static bool is_privileged(int fd, const struct stat *status) {
-    if (status->st_mode & S_ISUID && status->st_uid != geteuid())
+    uid_t user = (uid_t)TRIB_RAW(SYS_geteuid);
+
+    if (status->st_mode & S_ISUID && status->st_uid != user)
         return true;
-    if (status->st_mode & S_ISGID && status->st_mode & S_IXGRP && status->st_gid != getegid())
+    if (status->st_mode & S_ISGID && status->st_mode & S_IXGRP && status->st_gid != (gid_t)TRIB_RAW(SYS_getegid))
         return true;
-    return geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0;
+    return user != 0 && TRIB_RAW(SYS_fgetxattr, fd, "security.capability", 0, 0) > 0;
 }
 
-static bool is_elf(const struct head *head, Elf64_Ehdr *out) {
-    if (head->bytes < sizeof *out)
-        return false;
-    memcpy(out, head->data, sizeof *out);
-    return memcmp(out->e_ident, ELFMAG, SELFMAG) == 0;
-}
-
-/* False: not in the head of the file. */
-static bool segment(const struct head *head, const Elf64_Ehdr *elf, unsigned index, Elf64_Phdr *out) {
-    uint64_t at = elf->e_phoff + (uint64_t)index * sizeof *out;
-
-    if (elf->e_phentsize != sizeof *out || elf->e_phoff > HEAD_BYTES || at + sizeof *out > head->bytes)
-        return false;
-    memcpy(out, head->data + at, sizeof *out);
-    return true;
+static bool read_elf(int fd, Elf64_Ehdr *out) {
+    return read_at(fd, 0, out, sizeof *out) && memcmp(out->e_ident, ELFMAG, SELFMAG) == 0;
 }
 
 /* Go's linker leaves its build-id in the first note of its segment. */
-static bool is_go_note(const struct head *head, const Elf64_Phdr *notes) {
+static bool is_go_note(int fd, const Elf64_Phdr *notes) {
     static const char name[] = {'G', 'o', 0, 0};
     uint64_t at = notes->p_offset, end = at + notes->p_filesz;
+    struct {
+        Elf64_Nhdr head;
+        char name[sizeof name];
+    } note;
 
-    if (at > head->bytes || end < at)
-        return false;
-    end = end < head->bytes ? end : head->bytes;
-    while (end - at >= sizeof(Elf64_Nhdr) + sizeof name) {
-        Elf64_Nhdr note;
-        memcpy(&note, head->data + at, sizeof note);
-        if (note.n_namesz == sizeof name && memcmp(head->data + at + sizeof note, name, sizeof name) == 0)
-            return true;
-        uint64_t name_bytes = ((uint64_t)note.n_namesz + 3) & ~3ull, rest_bytes = ((uint64_t)note.n_descsz + 3) & ~3ull;
-        uint64_t bytes = sizeof note + name_bytes + rest_bytes;
-        if (bytes > end - at)
+    for (unsigned i = 0; i < NOTES_MAX && at < end && end - at >= sizeof note; i++) {
+        if (!read_at(fd, at, &note, sizeof note))
             return false;
-        at += bytes;
+        if (note.head.n_namesz == sizeof name && memcmp(note.name, name, sizeof name) == 0)
+            return true;
+        uint64_t name_bytes = ((uint64_t)note.head.n_namesz + 3) & ~3ull;
+        at += sizeof note.head + name_bytes + (((uint64_t)note.head.n_descsz + 3) & ~3ull);
     }
     return false;
 }
@@ -83,17 +71,19 @@ static bool is_loader(const char *path) {
     return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0;
 }
 
-static enum trib_uncovered judge_elf(const struct head *head, const Elf64_Ehdr *elf, const char *path) {
+static enum trib_uncovered judge_elf(int fd, const Elf64_Ehdr *elf, const char *path) {
     bool has_loader = false, is_go = false;
     Elf64_Phdr part;
 
     if (elf->e_ident[EI_CLASS] != ELFCLASS64 || (MACHINE != EM_NONE && elf->e_machine != MACHINE))
         return TRIB_UNCOVERED_MACHINE;
+    if (elf->e_phnum > SEGMENTS_MAX || (elf->e_phnum && elf->e_phentsize != sizeof part))
+        return TRIB_COVERED; /* an odd file: nothing to say */
     for (unsigned i = 0; i < elf->e_phnum; i++) {
-        if (!segment(head, elf, i, &part))
-            return TRIB_COVERED; /* an odd file: nothing to say */
+        if (!read_at(fd, elf->e_phoff + i * sizeof part, &part, sizeof part))
+            return TRIB_COVERED;
         has_loader |= part.p_type == PT_INTERP;
-        is_go |= part.p_type == PT_NOTE && is_go_note(head, &part);
+        is_go |= part.p_type == PT_NOTE && is_go_note(fd, &part);
     }
     if (is_go)
         return TRIB_UNCOVERED_GO;
@@ -101,28 +91,25 @@ static enum trib_uncovered judge_elf(const struct head *head, const Elf64_Ehdr *
 }
 
 static enum trib_uncovered judge(int fd, const char *path) {
-    struct head head;
     struct stat status;
     Elf64_Ehdr elf;
 
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+    if (TRIB_RAW(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))
         return TRIB_COVERED;
-    ssize_t got = pread(fd, head.data, sizeof head.data, 0);
-    head.bytes = got > 0 ? (size_t)got : 0;
-    if (!is_elf(&head, &elf))
+    if (!read_elf(fd, &elf))
         return TRIB_COVERED; /* a script: neither is its setuid bit obeyed */
-    return is_privileged(fd, &status) ? TRIB_UNCOVERED_SETUID : judge_elf(&head, &elf, path);
+    return is_privileged(fd, &status) ? TRIB_UNCOVERED_SETUID : judge_elf(fd, &elf, path);
 }
 
+/* By raw calls: this runs in somebody's signal handlers, on small stacks, and is no cancellation point. */
 enum trib_uncovered trib_program_uncovered(const char *path) {
-    int kept = errno, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     enum trib_uncovered why = TRIB_COVERED;
+    long fd = TRIB_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd >= 0) {
-        why = judge(fd, path);
-        close(fd);
+        why = judge((int)fd, path);
+        TRIB_RAW(SYS_close, fd);
     }
-    errno = kept;
     return why;
 }
 

@@ -42,7 +42,7 @@ static void clear(void *to, size_t count) {
 
 /* The task's own descriptors and limits: the program keeps its. */
 static void make_room(void) {
-    struct rlimit limit;
+    struct rlimit limit = {0, 0};
 
     TRIB_RAW(SYS_close_range, 0, ~0u, 0);
     if (TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {
@@ -51,7 +51,7 @@ static void make_room(void) {
     }
 }
 
-static long connect_to(const char *address) {
+long trib_connect(const char *address) {
     struct sockaddr_un to;
     size_t length = 0;
 
@@ -204,7 +204,7 @@ static int run(void *arg) {
     int given[GIVEN_MAX];
 
     make_room();
-    long socket = connect_to(errand->address), rc = socket < 0 ? socket : send_request(socket, &errand->request);
+    long socket = trib_connect(errand->address), rc = socket < 0 ? socket : send_request(socket, &errand->request);
     if (rc >= 0 && errand->text)
         errand->text_bytes = rc = receive(socket, errand->text, errand->capacity, given, STATUS_WAIT_MS);
     else if (rc >= 0)
@@ -218,7 +218,7 @@ static struct trib_request request_of(const struct trib_client *client, enum tri
                                    .version = TRIB_WIRE_VERSION,
                                    .kind = (uint16_t)kind,
                                    .detail = detail,
-                                   .pid = (uint32_t)TRIB_RAW(SYS_getpid),
+                                   .pid = atomic_load_explicit(&client->hand->pid, memory_order_relaxed),
                                    .image = client->image};
     return request;
 }
@@ -258,7 +258,9 @@ static long ask(struct trib_client *client, enum trib_status_kind kind, void *to
     struct errand *errand = (struct errand *)((char *)memory + TRIB_ASIDE_STACK_BYTES);
     *errand = (struct errand){.address = client->address, .text = to, .capacity = capacity, .code = -EINTR};
     errand->request = request_of(client, TRIB_REQUEST_STATUS, (uint32_t)kind);
+    uint64_t before = trib_aside_block();
     int rc = trib_aside(run, errand, (void *)memory);
+    trib_aside_unblock(before);
     long result = rc < 0 ? rc : errand->code < 0 ? errand->code : errand->text_bytes;
     TRIB_RAW(SYS_munmap, memory, bytes);
     return result;

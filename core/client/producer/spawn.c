@@ -23,6 +23,7 @@
 #include "producer/client.h"
 
 #define READY_FD        3
+#define ADDRESS_AT      4 /* of the arguments */
 #define READY_WAIT_S    5
 #define ANSWER_BYTES    512u
 #define ENVIRONMENT_MAX 4096u
@@ -93,6 +94,15 @@ static int start_and_wait(void *arg) {
     return 0;
 }
 
+/* Whether somebody listens there already. */
+static int look_for_daemon(void *arg) {
+    struct start *start = arg;
+
+    TRIB_RAW(SYS_close_range, 0, ~0u, 0);
+    start->code = trib_connect(start->arguments[ADDRESS_AT]) < 0 ? -ECONNREFUSED : 0;
+    return 0;
+}
+
 /* ---- what to start, and where ---- */
 
 static bool take_program(struct start *start, const char *folder, const char *name) {
@@ -151,21 +161,43 @@ static int find_folder(char *folder, size_t capacity) {
     return S_ISDIR(status.st_mode) && status.st_uid == self && !(status.st_mode & (S_IWGRP | S_IWOTH)) ? 0 : -EACCES;
 }
 
+/* Whether they name a file by a path from the current folder: the same options mean other files elsewhere. */
+static bool depend_on_folder(const char *options) {
+    static const char *const files[] = {"trace=", "state="};
+
+    for (const char *pair = options; pair; pair = strchr(pair, ',')) {
+        pair += *pair == ',';
+        for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
+            if (strncmp(pair, files[i], strlen(files[i])) == 0 && pair[strlen(files[i])] != '/')
+                return true;
+    }
+    return false;
+}
+
 static int name_address(const char *options, char *address, size_t capacity) {
     char folder[96], here[PATH_MAX] = "";
     int code = find_folder(folder, sizeof folder);
 
     if (code)
         return code;
-    if (!getcwd(here, sizeof here))
+    if (!depend_on_folder(options) || !getcwd(here, sizeof here))
         here[0] = '\0';
     uint64_t key = trib_hash_mix(trib_hash(options, strlen(options)), trib_hash(here, strlen(here)));
     int length = snprintf(address, capacity, "%s/auto-%016llx.sock", folder, (unsigned long long)key);
     return length > 0 && (size_t)length < capacity ? 0 : -ENAMETOOLONG;
 }
 
+static int run_aside(int (*work)(void *arg), struct start *start) {
+    uint64_t before = trib_aside_block();
+    int code = trib_aside(work, start, start->stack);
+
+    trib_aside_unblock(before);
+    return code;
+}
+
 static int run(struct start *start, struct trib_error *error) {
-    int code = trib_aside(start_and_wait, start, start->stack);
+    fill_environment(start);
+    int code = run_aside(start_and_wait, start);
 
     code = code < 0 ? code : start->code;
     if (code == -ETIMEDOUT)
@@ -188,11 +220,13 @@ int trib_client_start_daemon(const char *options, char *address, size_t capacity
         return trib_fail(error, -ENOMEM, "no memory to start a daemon");
     const char *arguments[] = {"trib", "daemon", "--private", "--address", address, "--ready", "3", "--set", options};
     memcpy(start->arguments, arguments, sizeof arguments);
-    fill_environment(start);
-    code = find_program(start) ? run(start, error)
-                               : trib_fail(error, -ENOENT,
-                                           "`trib` is not beside this library, nor in /usr/bin; "
-                                           "name it in TRIBUTARY_TRIB");
+    if (run_aside(look_for_daemon, start) == 0 && start->code == 0)
+        code = 0; /* started by an earlier process of the tree: no program need be loaded to find that out */
+    else if (find_program(start))
+        code = run(start, error);
+    else
+        code =
+            trib_fail(error, -ENOENT, "`trib` is not beside this library, nor in /usr/bin; name it in TRIBUTARY_TRIB");
     munmap(start, sizeof *start);
     return code;
 }

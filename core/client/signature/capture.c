@@ -3,8 +3,8 @@
  * dictionary. */
 #include <tributary/signature.h>
 
-#include "base/assert.h"
 #include "base/hash.h"
+#include "base/likely.h"
 #include "dictionary.h"
 #include "machine.h"
 #include "memo.h"
@@ -225,6 +225,11 @@ void trib_signature_alternate_stack(const void *low, size_t bytes) {
         thread = trib_thread_claim((uintptr_t)__builtin_frame_address(0));
     if (thread)
         thread->alternate = (struct trib_stack){start, low ? start + bytes : start};
+}
+
+void trib_signature_give_back(void) {
+    if (has_started())
+        trib_thread_give_back();
 }
 
 void trib_signature_modules_changed(void) {

@@ -20,8 +20,8 @@
 
 #define TRIB_CACHE_LINE       __attribute__((aligned(64)))
 #define TRIB_MEMO_WAYS        4u /* per frame address, for paths that differ further out */
-#define TRIB_MEMO_SETS        256u
-#define TRIB_MEMO_ARENA_WORDS 16384u /* 128 KiB: about 900 paths of depth 12 */
+#define TRIB_MEMO_SETS        64u
+#define TRIB_MEMO_ARENA_WORDS 4096u /* 32 KiB: about 225 paths of depth 12 */
 
 struct trib_memo_entry {
     uint64_t key; /* frame and depth; 0 = free */

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/hash.h"
+#include "base/likely.h"
 #include "elf_image.h"
 #include "loader.h"
 #include "unwind.h"

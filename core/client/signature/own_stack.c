@@ -42,7 +42,7 @@ void trib_own_stack_start(void) {
 
 #ifdef __GLIBC__
 
-extern void *__libc_stack_end __attribute__((weak));
+extern void *__libc_stack_end __attribute__((weak)); // NOLINT(bugprone-reserved-identifier): glibc's
 
 /* The words `low` and `bytes` behind each other, as the loader fills them in for the first thread, and the guard's size
  * within them. */

@@ -11,7 +11,7 @@
 #include "own_stack.h"
 #include "thread.h"
 
-#define DICTIONARY_SIGNATURES 65536u /* 10 MiB of address space; pages are touched as signatures come */
+#define DICTIONARY_SIGNATURES 16384u /* 2.5 MiB of address space; pages are touched as signatures come */
 #define DICTIONARY_BYTES_EACH 160u
 #define THREADS_IF_COUNTED    64u /* where the kernel counts address space as memory */
 #define SHARE_OF_LIMIT        128u

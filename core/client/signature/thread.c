@@ -8,17 +8,20 @@
 #include "base/hash.h"
 #include "own_stack.h"
 
+#define PAGE_BYTES    4096u
 #define PROBES        64u
 #define KEYS_IN_BLOCK 32u /* glibc allocates for keys beyond */
 
 /* An owner is its thread's control block, which no two living threads share; 0 = free. Control blocks are aligned. */
 #define CLAIMING ((uintptr_t)1)
 #define LEAVING  ((uintptr_t)2)
+#define NOBODY   ((uintptr_t)3) /* ever again: the record is unmapped */
 
 __thread struct trib_thread *trib_thread_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static struct trib_thread *records;
 static TRIB_ATOMIC(uint32_t) record_count; /* 0 until there are records */
+static TRIB_ATOMIC(uint32_t) claim_count;  /* of them, the first that may be claimed */
 static TRIB_ATOMIC(uintptr_t) owner[TRIB_THREADS_MAX];
 static TRIB_ATOMIC(bool) was_used[TRIB_THREADS_MAX]; /* an untouched record stays so */
 static TRIB_ATOMIC(bool) have_key;
@@ -37,8 +40,35 @@ void trib_thread_reserve(uint32_t count) {
         madvise(memory, count * sizeof *records, MADV_NOHUGEPAGE);
         records = memory;
         atomic_store_explicit(&record_count, count, memory_order_release);
+        atomic_store_explicit(&claim_count, count, memory_order_release);
         return;
     }
+}
+
+/* Whole pages of [first, end). */
+static void unmap(uint32_t first, uint32_t end) {
+    uintptr_t from = ((uintptr_t)&records[first] + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uintptr_t to = (uintptr_t)&records[end] / PAGE_BYTES * PAGE_BYTES;
+
+    if (to > from)
+        munmap((void *)from, to - from);
+}
+
+void trib_thread_give_back(void) {
+    uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire), first = TRIB_THREADS_KEPT;
+
+    if (count <= TRIB_THREADS_KEPT)
+        return;
+    atomic_store_explicit(&claim_count, TRIB_THREADS_KEPT, memory_order_relaxed);
+    for (uint32_t i = TRIB_THREADS_KEPT; i < count; i++) {
+        uintptr_t free_place = 0;
+        if (!atomic_load_explicit(&was_used[i], memory_order_relaxed) &&
+            atomic_compare_exchange_strong(&owner[i], &free_place, NOBODY))
+            continue;
+        unmap(first, i);
+        first = i + 1;
+    }
+    unmap(first, count);
 }
 
 /* A signal handler between the steps finds the record still its own, or claims another. */
@@ -56,9 +86,11 @@ static void child_forked(void) {
     uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire);
     uintptr_t control = (uintptr_t)pthread_self();
 
-    for (uint32_t i = 0; i < count; i++)
-        if ((atomic_load_explicit(&owner[i], memory_order_relaxed) & ~(CLAIMING | LEAVING)) != control)
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t now = atomic_load_explicit(&owner[i], memory_order_relaxed);
+        if (now != NOBODY && (now & ~(CLAIMING | LEAVING)) != control)
             atomic_store_explicit(&owner[i], 0, memory_order_relaxed);
+    }
 }
 
 void trib_thread_prepare(void) {
@@ -104,7 +136,7 @@ static void begin(struct trib_thread *thread, uintptr_t frame) {
 }
 
 struct trib_thread *trib_thread_claim(uintptr_t frame) {
-    uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire);
+    uint32_t count = atomic_load_explicit(&claim_count, memory_order_acquire);
     uintptr_t control = (uintptr_t)pthread_self(), present;
     TRIB_ATOMIC(uintptr_t) *place = count ? find_place(control, count, &present) : NULL;
 

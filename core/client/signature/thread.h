@@ -20,7 +20,10 @@
 #include "memo.h"
 #include "stack.h"
 
-#define TRIB_THREADS_MAX 1024u /* 164 KiB of address space each */
+/* 40 KiB of address space each, 20 MiB in all: mlockall takes what is reserved for memory in use, and a program may
+ * limit its own address space at any time. */
+#define TRIB_THREADS_MAX  512u
+#define TRIB_THREADS_KEPT 64u
 
 struct trib_thread {
     struct trib_stack stack; /* of the thread; low == high if unknown */
@@ -41,6 +44,9 @@ extern __thread struct trib_thread *trib_thread_current
 /* At start-up: reserves `count` records, fewer or none without memory. Then what takes locks: key and fork handler. */
 void trib_thread_reserve(uint32_t count);
 void trib_thread_prepare(void);
+
+/* Unmaps the records that nobody has ever used, but for TRIB_THREADS_KEPT. Any thread. */
+void trib_thread_give_back(void);
 
 /* Claims a record for the calling thread and finds its stack bounds; `frame` is an address on the stack in use. NULL if
  * there is none left, or if this is a signal handler in the middle of its thread's claim. Async-signal-safe. */

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/hash.h"
+#include "base/likely.h"
 #include "machine.h"
 
 #define SITES       4096u /* 128 KiB; RocksDB needs about 300 */

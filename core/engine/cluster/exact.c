@@ -3,8 +3,8 @@
  * cheapest way to cut the first j values into c clusters. The best i never falls as j grows (the
  * cost obeys the quadrangle inequality), so solving the middle j first halves the range of i for
  * both sides. */
-#include "base/assert.h"
 #include "cluster/sorted.h"
+#include "log/assert.h"
 
 struct layer {
     const struct trib_sorted *sorted;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 #define CELLS_MAX (TRIB_POINTS_CLUSTERS_MAX * TRIB_POINTS_DIMENSIONS_MAX)
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 #define ALIGNMENT _Alignof(max_align_t)
 

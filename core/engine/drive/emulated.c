@@ -7,10 +7,10 @@
 #include <tributary/event.h>
 #include <tributary/pipeline.h>
 
-#include "base/assert.h"
 #include "drive/drives.h"
 #include "drive/presets.h"
 #include "flash/flash.h"
+#include "log/assert.h"
 
 #define GC_OWN          TRIB_GC_COUNT /* the word after the destinations' names */
 #define NOT_GIVEN       (-1)

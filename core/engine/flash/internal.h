@@ -31,8 +31,8 @@
 
 #include <stddef.h>
 
-#include "base/assert.h"
 #include "flash/flash.h"
+#include "log/assert.h"
 
 #define FLASH_UNMAPPED       UINT32_MAX
 #define FLASH_NO_SUPERBLOCK  UINT32_MAX

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/assert.h"
 #include "lifetime/request.h"
+#include "log/assert.h"
 
 /* A set mark here is a change that somebody did not live to finish. */
 static void begin(struct trib_extents *x) {

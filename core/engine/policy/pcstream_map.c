@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "cluster/cluster.h"
 #include "lifetime/estimate.h"
+#include "log/assert.h"
 
 /* Unit of the paper's clock; clustering does not care for the unit, log distance for what is near
  * zero. */

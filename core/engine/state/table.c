@@ -13,7 +13,7 @@
  * Killed inside a change: rows are the truth. A row without a key is unfinished and goes first. */
 #include "state/region.h"
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 #define INDEX_BITS 20u
 #define INDEX_MASK (TRIB_STATE_ATTRIBUTES_MAX - 1)

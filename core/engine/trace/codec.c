@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 _Static_assert(sizeof(struct trib_trace_slot) == 64, "a file's slot is one cache line");
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/hash.h"
+#include "log/assert.h"
 
 int trib_trace_dictionary_init(struct trib_trace_dictionary *dictionary, uint32_t capacity) {
     assert(capacity > 0 && capacity <= 32768 && (capacity & (capacity - 1)) == 0);

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/options.h"
+#include "log/assert.h"
 #include "trace/reader.h"
 
 int trib_trace_reader_fail(struct trib_trace_reader *reader, int code, uint64_t offset_bytes, const char *reason) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 #include "trace/reader.h"
 
 int trib_trace_reader_corrupt(struct trib_trace_reader *reader, const uint8_t *at, const char *reason) {

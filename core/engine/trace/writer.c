@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/options.h"
+#include "log/assert.h"
 #include "trace/codec.h"
 #include "trace/output.h"
 #include "trace/segments.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 /* Free runs looked at before find_near settles for the longest: bounds the cost on a fragmented
  * drive. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
+#include "log/assert.h"
 
 static uint64_t end_of(const struct trib_extent *extent) {
     return extent->page + extent->count;

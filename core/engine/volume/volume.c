@@ -8,8 +8,8 @@
 #include <uthash.h>
 #include <utlist.h>
 
-#include "base/assert.h"
 #include "base/options.h"
+#include "log/assert.h"
 #include "volume/blocks.h"
 #include "volume/extent_map.h"
 #include "volume/raw.h"

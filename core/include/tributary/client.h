@@ -35,7 +35,7 @@ struct trib_client;
  * 0; -ENAMETOOLONG, -EINVAL (not absolute), -ENOMEM. */
 TRIB_EXPORT int trib_client_open(struct trib_client **out, const char *address, struct trib_error *error);
 
-/* Gives the ring back; the memory stays where another thread may be inside a call. NULL is fine. */
+/* Gives the ring and the memory back. No other call of this client may be running or follow. NULL is fine. */
 TRIB_EXPORT void trib_client_close(struct trib_client *client);
 
 /* False while the daemon has paused: nothing need be submitted. */
@@ -77,6 +77,10 @@ TRIB_EXPORT int trib_client_status(struct trib_client *client, struct trib_statu
  * 108 bytes. 0; -EINVAL with the sentence of the daemon; -ENOENT (no `trib` to be found), -ETIMEDOUT, -ENOMEM, -errno.
  */
 TRIB_EXPORT int trib_client_start_daemon(const char *options, char *address, size_t capacity, struct trib_error *error);
+
+/* How many filters of system calls (seccomp) this process has. Who starts others for a session passes it on to them in
+ * TRIBUTARY_FILTERS: one that has more was locked in since, and must not join. At start-up. */
+TRIB_EXPORT unsigned trib_client_filters(void);
 
 /* Why nothing that a program writes is recorded: no loader puts a library into it, or it makes its system calls itself.
  */

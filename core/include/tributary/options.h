@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a component (policy, drive, adapter) takes its part of "key=value,key=value": it declares its keys as a table of
- * specs and takes them into a struct of its own. The same tables are printed by `trib options`. Thread safety: one
- * owner. */
+ * specs and takes them into a struct of its own. The same tables are printed by `trib options`. One parser for
+ * everybody: what is wrong is said in the same words wherever it was given. Thread safety: one owner. */
 #ifndef TRIBUTARY_OPTIONS_H
 #define TRIBUTARY_OPTIONS_H
 
@@ -44,6 +44,28 @@ struct trib_options;
 /* Writes defaults, then the given values, into `fields`. On error `fields` is untouched. 0 or -EINVAL. */
 TRIB_EXPORT int trib_options_take(struct trib_options *options, const struct trib_option_spec *specs, void *fields,
                                   struct trib_error *error);
+
+/* For whoever owns the text, an adapter among them: the grammar (docs/options.md). 0; -EINVAL (empty key, key twice,
+ * missing '='); -ENOMEM. text may be NULL or "". At start-up: takes memory. */
+TRIB_EXPORT int trib_options_open(struct trib_options **out, const char *text, struct trib_error *error);
+TRIB_EXPORT void trib_options_close(struct trib_options *options);
+
+/* -EINVAL if a key was given that nobody took; the sentence lists all keys of the specs taken so far. */
+TRIB_EXPORT int trib_options_finish(const struct trib_options *options, struct trib_error *error);
+
+/* What nobody took, "key=value,..." as it was given, for whoever is asked next. 0; -EINVAL (no room). */
+TRIB_EXPORT int trib_options_rest(const struct trib_options *options, char *text, size_t capacity,
+                                  struct trib_error *error);
+
+/* The sentence of another process about what was left to it lists its keys alone: adds those of `specs`. */
+TRIB_EXPORT void trib_options_add_valid(struct trib_error *error, const struct trib_option_spec *specs);
+
+/* Opens, takes and finishes: for whoever has all keys. On error `fields` is untouched. */
+TRIB_EXPORT int trib_options_read(const char *text, const struct trib_option_spec *specs, void *fields,
+                                  struct trib_error *error);
+
+/* Whether the text switches `key` on, even where it is wrong elsewhere: what is to happen then may depend on it. */
+TRIB_EXPORT int trib_options_is_on(const char *text, const char *key);
 
 /* Fills `error` with a formatted sentence (if not NULL) and returns `code`: `return trib_fail(e, -EINVAL, "…")`. */
 TRIB_EXPORT int trib_fail(struct trib_error *error, int code, const char *format, ...)

@@ -103,7 +103,7 @@ struct trib_policy_blocks {
 /* Where a comparison shows a row of the policy besides, or instead of, the one with its defaults. */
 enum trib_variant_use {
     TRIB_VARIANT_FIRST_TABLE = 1u << 0, /* `trib compare` when nobody names policies */
-    TRIB_VARIANT_MATRIX = 1u << 1,      /* `trib compare --matrix`: ablations */
+    TRIB_VARIANT_MATRIX = 1u << 1,      /* `trib lab matrix`: ablations */
     TRIB_VARIANT_BEST_OF = 1u << 2,     /* a choice that the best run makes: of these only the best is shown */
     TRIB_VARIANT_STANDS_OUT = 1u << 3,  /* its row is the one that a matrix is about */
 };

@@ -80,6 +80,10 @@ TRIB_EXPORT void trib_signature_modules_changed(void);
  * sigaltstack, after it succeeded. Paths on it are walked from then on. Asking would be a system call per capture. */
 TRIB_EXPORT void trib_signature_alternate_stack(const void *low, size_t bytes);
 
+/* Gives back what is reserved and not in use, but for some dozens of threads: for adapters that stand in mlockall,
+ * before it. */
+TRIB_EXPORT void trib_signature_give_back(void);
+
 /* Frames of a captured signature. Returns the number of frames (0 if unknown), writes at most
  * `capacity`. */
 TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames, unsigned capacity);

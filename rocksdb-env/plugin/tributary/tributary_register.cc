@@ -14,6 +14,7 @@
 #include "rocksdb/version.h"
 #include "tributary_adapter.h"
 #include "tributary_file_system.h"
+#include "tributary_layout.h"
 #include "tributary_rocksdb.h"
 
 using ROCKSDB_NAMESPACE::Env;
@@ -63,8 +64,18 @@ bool SameRocksDB() {
   return false;
 }
 
+bool SameClasses() {
+  std::string why;
+  if (TributarySameLayout(&why)) return true;
+  fprintf(stderr,
+          "tributary: this plugin was built for another RocksDB %d.%d than is "
+          "running (%s); tributary:// stays unknown\n",
+          ROCKSDB_MAJOR, ROCKSDB_MINOR, why.c_str());
+  return false;
+}
+
 int Register(ObjectLibrary& library) {
-  if (!SameRocksDB()) return 0;
+  if (!SameRocksDB() || !SameClasses()) return 0;
   auto pattern = ObjectLibrary::PatternEntry("tributary", false);
   pattern.AddSeparator("://", false);
   library.AddFactory<FileSystem>(pattern, MakeFileSystem);

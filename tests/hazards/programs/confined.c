@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sandboxes and limits: seccomp, MDWE, few descriptors, little memory. `late`: after the first write; `early`: before
- * it. One thread. */
+ * it; `inherited`: by a program that then becomes this one again. One thread. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "hazard.h"
 
-static bool is_late;
+static bool is_late, is_inherited;
 static int fd;
 
 /* Ten writes through the descriptor that is open, as sandboxed workers do. */
@@ -32,13 +32,17 @@ static int strict(void) {
     return 1;
 }
 
-/* Any of these system calls kills the process. */
+static char *self;
+
+/* Any of these system calls kills the process, and then another program with the same filter. */
 static int killing(const long *calls, int count) {
     struct sock_filter filter[40];
     int at = 0;
 
     filter[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (int i = 0; i < count; i++) {
+        if (is_inherited && calls[i] == SYS_execve)
+            continue;
         filter[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
         filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     }
@@ -46,6 +50,8 @@ static int killing(const long *calls, int count) {
     struct sock_fprog whole = {(unsigned short)at, filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole))
         return NOT_POSSIBLE;
+    if (is_inherited)
+        execl(self, self, "work", (char *)NULL);
     return work();
 }
 
@@ -180,8 +186,11 @@ int main(int count, char **values) {
                                             {"file_size", file_size},
                                             {"processes", processes},
                                             {"locked_memory", locked_memory},
+                                            {"work", work},
                                             {NULL, NULL}};
     fd = make("a");
+    self = values[0];
+    is_inherited = count > 2 && strcmp(values[2], "inherited") == 0;
     is_late = count > 2 && strcmp(values[2], "late") == 0;
     if (is_late && write(fd, "first\n", 6) != 6)
         return 100;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-int hazard_module(int do_it);
+__attribute__((visibility("default"))) int hazard_module(int do_it);
 
 int hazard_module(int do_it) {
     if (do_it) {

@@ -27,15 +27,23 @@ static int quiet(void) {
     return 0;
 }
 
-static int writes(void) {
+static int write_through(int fd) {
     struct iovec parts[2] = {{"01234", 5}, {"56789", 5}};
-    int fd = make("a");
 
     for (int i = 0; i < 50; i++)
         if (write(fd, "0123456789", 10) != 10 || pwrite(fd, "x", 1, i) != 1 || writev(fd, parts, 2) != 10)
             return 2;
     lseek(fd, 5, SEEK_SET);
     return write(fd, "y", 1) == 1 ? close(fd) : 3;
+}
+
+static int writes(void) {
+    return write_through(make("a"));
+}
+
+/* Nobody but this process can move the offset: it is known. */
+static int writes_only(void) {
+    return write_through(open("a", O_CREAT | O_WRONLY | O_TRUNC, 0600));
 }
 
 /* Ten files, so that whatever is asked once per descriptor shows. */
@@ -194,10 +202,11 @@ static void warm_up(void) {
 }
 
 int main(int count, char **values) {
-    static const struct hazard hazards[] = {
-        {"quiet", quiet},     {"writes", writes},     {"files", files},   {"append", append}, {"names", names},
-        {"syncs", syncs},     {"maps", maps},         {"pipes", pipes},   {"forks", forks},   {"execs", execs},
-        {"threads", threads}, {"handlers", handlers}, {"copies", copies}, {NULL, NULL}};
+    static const struct hazard hazards[] = {{"quiet", quiet},       {"writes", writes}, {"writes_only", writes_only},
+                                            {"files", files},       {"append", append}, {"names", names},
+                                            {"syncs", syncs},       {"maps", maps},     {"pipes", pipes},
+                                            {"forks", forks},       {"execs", execs},   {"threads", threads},
+                                            {"handlers", handlers}, {"copies", copies}, {NULL, NULL}};
     self = values[0];
     warm_up();
     mark();

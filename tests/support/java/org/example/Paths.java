@@ -12,7 +12,7 @@ import java.util.Map;
 import javax.management.JMX;
 import javax.management.ObjectName;
 
-/** Threads that write by 1024 call paths each: at every one of ten levels one of two methods, by the bits of a number. */
+/** Threads that write by 1024 call paths each: at each of ten levels one of two methods, by the bits of a number. */
 public class Paths {
     private static final int LEVELS = 10, BYTES = 64;
 
@@ -64,8 +64,9 @@ public class Paths {
         for (Thread thread : threads)
             thread.join();
         TributaryAgent.register();
-        Map<String, String> status = JMX.newMXBeanProxy(ManagementFactory.getPlatformMBeanServer(),
-                                                        new ObjectName(TributaryMXBean.NAME), TributaryMXBean.class).getStatus();
+        TributaryMXBean bean = JMX.newMXBeanProxy(ManagementFactory.getPlatformMBeanServer(),
+                                                  new ObjectName(TributaryMXBean.NAME), TributaryMXBean.class);
+        Map<String, String> status = bean.getStatus();
         System.err.println(status);
         System.out.println("fast " + status.get("fast") + " wrong " + status.get("wrong") + " checked "
                            + Long.parseLong(status.get("checked")) / 1000 + "k");

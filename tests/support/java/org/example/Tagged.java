@@ -48,11 +48,12 @@ public class Tagged {
 
     private static void printBean() throws Exception {
         TributaryAgent.register();
-        TributaryMXBean bean = JMX.newMXBeanProxy(ManagementFactory.getPlatformMBeanServer(), new ObjectName(TributaryMXBean.NAME),
-                                                  TributaryMXBean.class);
-        long frames = bean.getCallPaths().stream().map(CallPath::getFrames).filter(list -> list.contains("#orders:6")).count();
-        System.out.println("active " + bean.isActive() + " frames " + bean.getJavaFrames() + " paths " + frames + " covered "
-                           + (bean.getCoverage() > 0.9) + " written " + (bean.getWrites() >= 400));
+        TributaryMXBean bean = JMX.newMXBeanProxy(ManagementFactory.getPlatformMBeanServer(),
+                                                  new ObjectName(TributaryMXBean.NAME), TributaryMXBean.class);
+        long frames = bean.getCallPaths().stream().map(CallPath::getFrames)
+                          .filter(list -> list.contains("#orders:6")).count();
+        System.out.println("active " + bean.isActive() + " frames " + bean.getJavaFrames() + " paths " + frames
+                           + " covered " + (bean.getCoverage() > 0.9) + " written " + (bean.getWrites() >= 400));
         writeOnePage(bean);
     }
 

@@ -12,7 +12,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** Writers that come and go: virtual threads, which change carriers between two writes, and classes that are unloaded. Java 21. */
+/** Writers that come and go: virtual threads, which change carriers between two writes; unloaded classes. Java 21. */
 public class Threads {
     private static final int BYTES = 64;
 

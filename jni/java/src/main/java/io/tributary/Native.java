@@ -52,7 +52,7 @@ final class Native {
     /** A number above 0 for a name, the same each time; 0: there is no room for more names. */
     static native int intern(String name);
 
-    /** Tags what this thread writes from now on; 0: nothing. Returns the tag before, or -1: a virtual thread, not tagged. */
+    /** Tags what this thread writes from now on; 0: nothing. The tag before, or -1: a virtual thread, not tagged. */
     static native int enter(int tag);
 
     /** Key, value, key, value, ... */

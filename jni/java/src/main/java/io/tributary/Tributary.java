@@ -13,9 +13,9 @@ import java.util.concurrent.ConcurrentHashMap;
  * }
  * }</pre>
  *
- * Writes in the block have a signature of their own, the same in every run. Costs some ten nanoseconds with the native agent
- * (libtributary-jvm.so), one read of a field without, and never throws but for {@code null}. Up to 1000 names; what is
- * beyond is not tagged. A virtual thread is not tagged, because it may change its carrier between tag and write.
+ * Writes in the block have a signature of their own, the same in every run. Costs some ten nanoseconds with the native
+ * agent (libtributary-jvm.so), one read of a field without, and never throws but for {@code null}. Up to 1000 names;
+ * what is beyond is not tagged. A virtual thread is not tagged: it may change its carrier between tag and write.
  */
 public final class Tributary {
     private static final ConcurrentHashMap<String, Integer> NAMES = new ConcurrentHashMap<>();

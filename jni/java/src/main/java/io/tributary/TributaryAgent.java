@@ -109,7 +109,8 @@ public final class TributaryAgent implements TributaryMXBean {
         List<CallPath> paths = new ArrayList<>();
         long[] rows = Native.isHere() ? Native.signatures() : new long[0];
         for (int i = 0; i + 2 < rows.length; i += 3)
-            paths.add(new CallPath(String.format("%016x", rows[i]), rows[i + 1], rows[i + 2], List.of(Native.frames(rows[i]))));
+            paths.add(new CallPath(String.format("%016x", rows[i]), rows[i + 1], rows[i + 2],
+                                   List.of(Native.frames(rows[i]))));
         paths.sort(Comparator.comparingLong(CallPath::getBytes).reversed());
         return paths;
     }

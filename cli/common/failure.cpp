@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/failure.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace cli {
+
+Failure core_failure(int error, const std::string &sentence) {
+    std::string text = sentence;
+    if (text.empty())
+        text = std::strerror(-error); // NOLINT(concurrency-mt-unsafe): glibc's table of messages is per thread
+    return Failure(error == -EINVAL ? EXIT_USAGE : EXIT_RUNTIME, text);
+}
+
+} // namespace cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/address.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <random>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/failure.h"
+
+namespace cli {
+
+namespace {
+
+std::string runtime_folder() {
+    const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    if (geteuid() == 0)
+        return "/run/tributary";
+    if (runtime && runtime[0] == '/')
+        return std::string(runtime) + "/tributary";
+    return fmt::format("/tmp/tributary-{}", geteuid());
+}
+
+void make_folder(const std::string &folder) {
+    struct stat status = {};
+    if (mkdir(folder.c_str(), geteuid() == 0 ? 0755 : 0700) != 0 && errno != EEXIST)
+        throw Failure(EXIT_RUNTIME, folder + ": " + std::strerror(errno));
+    bool is_ours = lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+                   !(status.st_mode & (S_IWGRP | S_IWOTH));
+    if (!is_ours)
+        throw Failure(EXIT_RUNTIME, folder + ": not a folder of this user that nobody else may write; remove it, or "
+                                             "name the socket with --address");
+}
+
+} // namespace
+
+std::string daemon_address(const std::string &name, bool make) {
+    if (!name.empty() && name[0] == '/')
+        return name;
+    const char *letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    if (name.empty() || name[0] == '.' || name.find_first_not_of(letters) != std::string::npos)
+        throw Failure(EXIT_USAGE, "'" + name + "' is no name for a daemon: letters, digits, '-', '_' and '.'");
+    if (make)
+        make_folder(runtime_folder());
+    return runtime_folder() + "/" + name + ".sock";
+}
+
+std::string fresh_address() {
+    std::random_device random;
+    uint64_t unique = static_cast<uint64_t>(random()) << 32 | random();
+    return fmt::format("/tmp/tributary-{}-{:016x}.sock", getpid(), unique);
+}
+
+} // namespace cli

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/daemon.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <tributary/pipeline.h>
+
+#include "common/failure.h"
+#include "common/option_text.h"
+#include "record/address.h"
+
+namespace cli {
+
+namespace {
+
+constexpr long POLL_MS = 100;
+constexpr int SYSTEMD_SOCKET = 3; // sd_listen_fds(3)
+constexpr int LOCK_WAITS = 50;    // of 100 ms, for another daemon of the same name to be ready
+
+std::string environment(const char *name) {
+    const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    return value ? value : "";
+}
+
+// systemd opened the socket: its descriptor, or 0.
+int activation_socket() {
+    bool is_for_us = environment("LISTEN_PID") == std::to_string(getpid()) && environment("LISTEN_FDS") == "1";
+    if (is_for_us)
+        fcntl(SYSTEMD_SOCKET, F_SETFD, FD_CLOEXEC);
+    return is_for_us ? SYSTEMD_SOCKET : 0;
+}
+
+void notify_systemd(const char *state) {
+    std::string path = environment("NOTIFY_SOCKET");
+    sockaddr_un to = {};
+    if (path.empty() || path.size() >= sizeof to.sun_path)
+        return;
+    to.sun_family = AF_UNIX;
+    std::memcpy(to.sun_path, path.data(), path.size());
+    if (to.sun_path[0] == '@')
+        to.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+    if (fd >= 0) {
+        (void)sendto(fd, state, std::strlen(state), MSG_NOSIGNAL, reinterpret_cast<sockaddr *>(&to), length);
+        close(fd);
+    }
+}
+
+// A descriptor for each process that joins.
+void raise_descriptor_limit() {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+std::string pipeline_options(const DaemonOptions &options, const std::string &address) {
+    OptionText text;
+    text.merge(options.policy, "policy");
+    text.merge(options.drive, "drive");
+    const std::pair<const char *, const std::string &> given[] = {
+        {"gc", options.gc}, {"state", options.state}, {"trace", options.trace}, {"allow", options.allow}};
+    for (const auto &[key, value] : given)
+        if (!value.empty())
+            text.set(key, value);
+    for (const std::string &more : options.set)
+        text.merge(more);
+    text.set("session", address);
+    if (int fd = activation_socket())
+        text.set("session-socket", std::to_string(fd));
+    if (text.get("trace") == "-")
+        throw Failure(EXIT_USAGE, "a daemon's trace needs a file");
+    return text.text();
+}
+
+// Whoever started a private daemon waits for this line; only the first of them hears of an error.
+void say_ready(int fd, int code, const std::string &sentence) {
+    std::string line = code ? fmt::format("{} {}\n", code, sentence) : "0\n";
+    if (fd < 0)
+        return;
+    (void)!write(fd, line.data(), line.size());
+    close(fd);
+}
+
+bool answers(const std::string &address) {
+    sockaddr_un to = {};
+    to.sun_family = AF_UNIX;
+    if (address.size() >= sizeof to.sun_path)
+        return false;
+    std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool connected = fd >= 0 && connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof to) == 0;
+    if (fd >= 0)
+        close(fd);
+    return connected;
+}
+
+// Two processes that name the same options may start at the same moment: one daemon serves both. False: another does.
+bool be_the_one(const std::string &address) {
+    int lock = open((address + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const timespec pause = {0, POLL_MS * 1000000};
+    for (int waits = 0; waits < LOCK_WAITS; waits++) {
+        if (answers(address))
+            return false;
+        if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
+            return true; // the lock is held until the daemon ends
+        nanosleep(&pause, nullptr);
+    }
+    throw Failure(EXIT_RUNTIME, "another daemon holds " + address + ".lock and does not answer");
+}
+
+class Signals {
+  public:
+    Signals() {
+        sigemptyset(&ending_);
+        for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+            sigaddset(&ending_, signal);
+        pthread_sigmask(SIG_BLOCK, &ending_, nullptr);
+        struct sigaction ignore = {};
+        ignore.sa_handler = SIG_IGN;
+        sigaction(SIGPIPE, &ignore, nullptr);
+        sigaction(SIGXFSZ, &ignore, nullptr); // a limit on the trace's size is an error to report, not an end
+    }
+    bool came(long milliseconds) const {
+        const timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+        return sigtimedwait(&ending_, nullptr, &limit) > 0;
+    }
+
+  private:
+    sigset_t ending_ = {};
+};
+
+void serve(trib_pipeline *pipeline, const DaemonOptions &options, const Signals &signals) {
+    uint64_t joined = 0, quiet_ms = 0;
+    while (!signals.came(POLL_MS) && !trib_pipeline_is_asked_to_stop(pipeline)) {
+        if (!options.is_private)
+            continue;
+        trib_status status = {};
+        trib_pipeline_status(pipeline, &status);
+        bool is_quiet = status.processes_live == 0 && status.processes == joined;
+        quiet_ms = is_quiet ? quiet_ms + POLL_MS : 0;
+        joined = status.processes;
+        if (quiet_ms > options.linger_ms)
+            return;
+    }
+}
+
+trib_pipeline *open_pipeline(const DaemonOptions &options, const std::string &address) {
+    trib_pipeline *pipeline = nullptr;
+    trib_error error = {};
+    int code = trib_pipeline_open(&pipeline, pipeline_options(options, address).c_str(), true, &error);
+    if (code) {
+        say_ready(options.ready, code, error.text);
+        throw core_failure(code, error.text);
+    }
+    return pipeline;
+}
+
+} // namespace
+
+int daemon(const DaemonOptions &options) {
+    const std::string address = options.address.empty() ? daemon_address(options.name, true) : options.address;
+    const Signals signals;
+    raise_descriptor_limit();
+    if (options.is_private && !be_the_one(address)) {
+        say_ready(options.ready, 0, "");
+        return EXIT_OK;
+    }
+    trib_pipeline *pipeline = open_pipeline(options, address);
+    say_ready(options.ready, 0, "");
+    notify_systemd("READY=1");
+    if (!options.is_private)
+        fmt::print(stderr, "trib: daemon at {}\n", address);
+    serve(pipeline, options, signals);
+    notify_systemd("STOPPING=1");
+    int code = trib_pipeline_close(pipeline);
+    if (options.is_private)
+        unlink((address + ".lock").c_str());
+    if (code)
+        throw Failure(EXIT_RUNTIME, std::string("the record is not complete: ") + std::strerror(-code));
+    return EXIT_OK;
+}
+
+} // namespace cli

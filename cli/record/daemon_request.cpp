@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of a daemon from outside: `trib status`, `trib daemon stop|pause|resume`.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <tributary/status.h>
+
+#include "common/failure.h"
+#include "common/table.h"
+#include "record/address.h"
+#include "record/daemon.h"
+#include "ring/message.h"
+
+namespace cli {
+
+namespace {
+
+constexpr size_t ANSWER_BYTES_MAX = 256 * 1024;
+
+[[noreturn]] void fail(const std::string &address, int error) {
+    std::string why = error == ENOENT || error == ECONNREFUSED ? "no daemon answers there; start one with `trib daemon`"
+                      : error == EAGAIN                        ? "it does not answer"
+                                                               : std::strerror(error);
+    throw Failure(EXIT_RUNTIME, address + ": " + why);
+}
+
+std::string ask(const std::string &address, trib_request_kind kind, uint32_t detail) {
+    sockaddr_un to = {};
+    to.sun_family = AF_UNIX;
+    if (address.size() >= sizeof to.sun_path)
+        throw Failure(EXIT_USAGE, address + ": a socket's path has at most 107 bytes");
+    std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof to) != 0)
+        fail(address, errno);
+    const timeval limit = {5, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    trib_request request = {};
+    request.magic = TRIB_WIRE_MAGIC;
+    request.version = TRIB_WIRE_VERSION;
+    request.kind = static_cast<uint16_t>(kind);
+    request.detail = detail;
+    std::string answer(ANSWER_BYTES_MAX, '\0');
+    ssize_t got = send(fd, &request, TRIB_REQUEST_BYTES_MIN, MSG_NOSIGNAL);
+    if (got > 0)
+        got = recv(fd, answer.data(), answer.size(), 0);
+    int error = got < 0 ? errno : got == 0 ? ECONNRESET : 0;
+    close(fd);
+    if (error)
+        fail(address, error);
+    answer.resize(static_cast<size_t>(got));
+    return answer;
+}
+
+trib_status status_of(const std::string &address, const std::string &record) {
+    trib_answer refusal = {};
+    trib_status status = {};
+    if (record.size() == sizeof refusal) {
+        std::memcpy(&refusal, record.data(), sizeof refusal);
+        fail(address, refusal.code < 0 ? -refusal.code : EPROTO);
+    }
+    if (record.size() != sizeof status)
+        throw Failure(EXIT_RUNTIME, address + ": a daemon of another version");
+    std::memcpy(&status, record.data(), sizeof status);
+    return status;
+}
+
+void print(const trib_status &status, const std::string &name) {
+    fmt::print("daemon      {}\n", name);
+    fmt::print("policy      {}\n", status.policy);
+    fmt::print("drive       {}: placement {} ({})\n", status.drive, trib_placement_name(status.placement),
+               status.evidence);
+    fmt::print("processes   {} now, {} so far, {} again after another daemon, {} refused\n",
+               grouped(status.processes_live), grouped(status.processes), grouped(status.joins_again),
+               grouped(status.joins_refused));
+    fmt::print("written     {} in {} events\n", size_text(static_cast<double>(status.clock_bytes)),
+               grouped(status.events));
+    fmt::print("lost        {} events ({}); rings damaged {}, checks failed in processes {}\n",
+               grouped(status.events_dropped), size_text(static_cast<double>(status.bytes_dropped)),
+               grouped(status.rings_damaged), grouped(status.broken));
+    fmt::print("uncovered   {} start{}{}{}\n", grouped(status.starts_uncovered),
+               status.starts_uncovered == 1 ? "" : "s", status.uncovered[0] ? ": " : "", status.uncovered);
+    fmt::print("learned     {} writers in {} streams\n", grouped(status.attributes), status.streams_used);
+    if (status.waf > 0)
+        fmt::print("WAF         {} ({} pages written, {} copied)\n", fixed(status.waf, 3), grouped(status.host_pages),
+                   grouped(status.gc_pages));
+    fmt::print("trace       {}, {} errors\n", size_text(static_cast<double>(status.trace_bytes)),
+               grouped(status.trace_errors));
+}
+
+} // namespace
+
+int control_daemon(const std::string &name, const std::string &what) {
+    const std::string address = daemon_address(name, false);
+    const trib_control control = what == "stop"    ? TRIB_CONTROL_STOP
+                                 : what == "pause" ? TRIB_CONTROL_PAUSE
+                                                   : TRIB_CONTROL_RESUME;
+    const std::string answer = ask(address, TRIB_REQUEST_CONTROL, control);
+    trib_answer head = {};
+    std::memcpy(&head, answer.data(), std::min(answer.size(), sizeof head));
+    if (answer.size() != sizeof head || head.code)
+        fail(address, head.code < 0 ? -head.code : EPROTO);
+    return EXIT_OK;
+}
+
+int daemon_status(const StatusOptions &options) {
+    const std::string address = daemon_address(options.name, false);
+    if (options.openmetrics || options.json) {
+        const std::string text =
+            ask(address, TRIB_REQUEST_STATUS, options.json ? TRIB_STATUS_JSON : TRIB_STATUS_OPENMETRICS);
+        const bool to_file = options.json && !options.json->empty() && *options.json != "-";
+        FILE *out = to_file ? std::fopen(options.json->c_str(), "we") : stdout;
+        bool good = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
+        good = (!to_file || !out || std::fclose(out) == 0) && good;
+        if (!good)
+            throw Failure(EXIT_RUNTIME, *options.json + ": " + std::strerror(errno));
+        return EXIT_OK;
+    }
+    print(status_of(address, ask(address, TRIB_REQUEST_STATUS, TRIB_STATUS_RECORD)), address);
+    return EXIT_OK;
+}
+
+} // namespace cli

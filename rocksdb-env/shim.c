@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/switched.h"
+
 #define PLUGIN_PREFIX "libtributary-rocksdb-"
 
 /* What C sees of a std::string returned by value: both libstdc++ layouts are
@@ -84,18 +86,7 @@ static void list_plugins(const char *directory, char *text, size_t capacity) {
 /* strict=1, or strict:1, in TRIBUTARY_OPTIONS: rather stop than run without
  * placement. */
 static bool is_strict(void) {
-  const char *options = getenv("TRIBUTARY_OPTIONS");
-  for (const char *at = options; at && (at = strstr(at, "strict")); at++) {
-    const char *value = at + strlen("strict=");
-    const bool whole_key = (at == options || at[-1] == ',') &&
-                           (value[-1] == '=' || value[-1] == ':');
-    if (whole_key &&
-        (*value == '1' || !strncmp(value, "on", 2) ||
-         !strncmp(value, "yes", 3) || !strncmp(value, "true", 4))) {
-      return true;
-    }
-  }
-  return false;
+  return trib_options_is_on(secure_getenv("TRIBUTARY_OPTIONS"), "strict");
 }
 
 static bool load(const struct rocksdb_found *found) {

@@ -69,6 +69,13 @@ std::string wrapped(const std::string &prefix, const std::string &text) {
     return out + line + "\n";
 }
 
+std::string printable(const std::string &text) {
+    std::string out = text;
+    std::replace_if(
+        out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
+    return out;
+}
+
 bool colours_wanted(int descriptor) {
     const char *refused = std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): read before threads start
     return isatty(descriptor) && !(refused && *refused);

@@ -55,7 +55,7 @@ _trib() {
 
     case $command in
     '')
-        COMPREPLY=($(compgen -W "record run daemon status replay compare reproduce inspect drive policies workloads options version --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "record run daemon status top replay compare lab inspect drive policies workloads options version --help" -- "$cur"))
         ;;
     record)
         COMPREPLY=($(compgen -W "--trace --set --users --no-wait --json --preload --session --help --" -- "$cur"))
@@ -73,20 +73,29 @@ _trib() {
     status)
         COMPREPLY=($(compgen -W "--json --openmetrics --help" -- "$cur"))
         ;;
+    top)
+        COMPREPLY=($(compgen -W "--once --interval --help" -- "$cur"))
+        ;;
     replay)
         COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --set --truncated-ok --dump --json
             --help" -- "$cur"))
         ;;
     compare)
         COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --fill --cold --capacity --op --superblock
-            --streams --set --jobs --truncated-ok --json --matrix --workloads --victim --quick --help" -- "$cur"))
+            --streams --set --jobs --truncated-ok --json --help" -- "$cur"))
         ;;
-    reproduce)
-        if [[ $cur == -* ]]; then
-            COMPREPLY=($(compgen -W "--jobs --json --help" -- "$cur"))
-        else
-            COMPREPLY=($(compgen -W "$(trib reproduce --names 2>/dev/null)" -- "$cur"))
-        fi
+    lab)
+        case $subcommand in
+        '') COMPREPLY=($(compgen -W "matrix reproduce --help" -- "$cur")) ;;
+        matrix) COMPREPLY=($(compgen -W "--workloads --policy --policy-pack --gc --victim --quick --set --jobs --json --help" -- "$cur")) ;;
+        reproduce)
+            if [[ $cur == -* ]]; then
+                COMPREPLY=($(compgen -W "--names --jobs --json --help" -- "$cur"))
+            else
+                COMPREPLY=($(compgen -W "$(trib lab reproduce --names 2>/dev/null)" -- "$cur"))
+            fi
+            ;;
+        esac
         ;;
     inspect)
         if [[ $cur == -* ]]; then

@@ -32,7 +32,7 @@ _trib_formats() {
 
 _trib_experiments() {
     local -a names
-    names=(${(f)"$(trib reproduce --names 2>/dev/null)"})
+    names=(${(f)"$(trib lab reproduce --names 2>/dev/null)"})
     compadd -a names
 }
 
@@ -44,9 +44,10 @@ _trib() {
         'run:run a command under a policy and its drive'
         'daemon:own policy, drive, state and trace for the processes that join'
         'status:what a running daemon has seen, placed and lost'
+        'top:who writes, where it goes, who has joined'
         'replay:replay a trace under one policy'
         'compare:replay a trace under many policies, one table'
-        'reproduce:run experiments of the papers and judge their shapes'
+        'lab:compare all policies, reproduce the papers'
         'inspect:show what is in a trace or a state file'
         'drive:list or describe drives'
         'policies:list policies, what they need and their options'
@@ -91,10 +92,7 @@ _trib() {
             '--capacity[exported capacity]:size' '--op[over-provisioning]:percent' \
             '--superblock[erased together]:size' '--streams[streams besides S0]:number' \
             '*--set[more options]:key=value' '--jobs[runs side by side]:number' \
-            '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files' \
-            '--matrix[every policy on every workload]' '*--workloads[experiments or folders]:path:_files' \
-            '--victim[which superblock is collected]:victim:_trib_victims' \
-            '--quick[a glance, not a result]'
+            '--truncated-ok[replay up to the cut]' '--json=-[JSON]::file:_files'
         ;;
     daemon)
         _arguments '--policy[who decides]:policy:' '--drive[who takes the writes]:drive:' '--gc[survivors]:gc:' \
@@ -104,8 +102,23 @@ _trib() {
     status)
         _arguments '--json[as JSON]::file:_files' '--openmetrics[for a collector]' '--help[help]'
         ;;
-    reproduce)
-        _arguments '1:experiment:_trib_experiments' '--jobs[runs side by side]:number' '--json=-[JSON]::file:_files'
+    top)
+        _arguments '--once[print the tables once]' '--interval[seconds between looks]:seconds' '--help[help]'
+        ;;
+    lab)
+        case $words[2] in
+        matrix)
+            _arguments '*--workloads[experiments or folders]:path:_files' '*--policy[policy]:policy:_trib_policies' \
+                '*--policy-pack[more policies]:file:_files' '--gc[where survivors go]:gc:_trib_gc' \
+                '--victim[which superblock is collected]:victim:_trib_victims' '--quick[a glance, not a result]' \
+                '*--set[more options]:key=value' '--jobs[runs side by side]:number' '--json=-[JSON]::file:_files'
+            ;;
+        reproduce)
+            _arguments '2:experiment:_trib_experiments' '--names[names only]' '--jobs[runs side by side]:number' \
+                '--json=-[JSON]::file:_files'
+            ;;
+        *) _arguments '1:command:(matrix reproduce)' ;;
+        esac
         ;;
     inspect)
         _arguments '1:trace or state file:_files' '--events[every item on a line]' \

@@ -8,6 +8,7 @@
 #include "common/flags.h"
 #include "record/daemon.h"
 #include "record/session.h"
+#include "record/top.h"
 
 namespace cli {
 
@@ -89,6 +90,19 @@ void add_status(CLI::App &app) {
     command->callback([kept] { (void)daemon_status(*kept); });
 }
 
+void add_top(CLI::App &app) {
+    auto kept = std::make_shared<TopOptions>();
+    TopOptions &options = *kept;
+    CLI::App *command =
+        app.add_subcommand("top", "Who writes, where it goes, who has joined: a running daemon's tables");
+    command->add_option("name", options.name, "Of the daemon, or its socket's path")->capture_default_str();
+    command->add_flag("--once", options.once, "Print the tables once, as when this is no terminal");
+    command->add_option("--interval", options.interval_seconds, "Seconds between looks")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
+    command->callback([kept] { (void)top(*kept); });
+}
+
 } // namespace
 
 void add_record_commands(CLI::App &app, const std::vector<std::string> &command, int &exit_code) {
@@ -96,6 +110,7 @@ void add_record_commands(CLI::App &app, const std::vector<std::string> &command,
     add_run(app, command, exit_code);
     add_daemon(app);
     add_status(app);
+    add_top(app);
 }
 
 } // namespace cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <tributary/status.h>
+
 namespace cli {
 
 struct DaemonOptions {
@@ -29,5 +31,8 @@ struct StatusOptions {
     bool openmetrics = false;
 };
 int daemon_status(const StatusOptions &options);
+
+// What a daemon says of itself. Throws Failure: nobody answers at the socket.
+std::string ask_status(const std::string &address, trib_status_kind kind);
 
 } // namespace cli

@@ -73,7 +73,7 @@ trib_status status_of(const std::string &address, const std::string &record) {
 }
 
 void print(const trib_status &status, const std::string &name) {
-    fmt::print("daemon      {}\n", name);
+    fmt::print("daemon      {}{}\n", name, status.paused ? ", paused" : "");
     fmt::print("policy      {}\n", status.policy);
     fmt::print("drive       {}: placement {} ({})\n", status.drive, trib_placement_name(status.placement),
                status.evidence);
@@ -86,13 +86,14 @@ void print(const trib_status &status, const std::string &name) {
                grouped(status.events_dropped), size_text(static_cast<double>(status.bytes_dropped)),
                grouped(status.rings_damaged), grouped(status.broken));
     fmt::print("uncovered   {} start{}{}{}\n", grouped(status.starts_uncovered),
-               status.starts_uncovered == 1 ? "" : "s", status.uncovered[0] ? ": " : "", status.uncovered);
+               status.starts_uncovered == 1 ? "" : "s", status.uncovered[0] ? ": " : "", printable(status.uncovered));
     fmt::print("learned     {} writers in {} streams\n", grouped(status.attributes), status.streams_used);
     if (status.waf > 0)
         fmt::print("WAF         {} ({} pages written, {} copied)\n", fixed(status.waf, 3), grouped(status.host_pages),
                    grouped(status.gc_pages));
-    fmt::print("trace       {}, {} errors\n", size_text(static_cast<double>(status.trace_bytes)),
-               grouped(status.trace_errors));
+    fmt::print("trace       {}, {} errors{}{}\n", size_text(static_cast<double>(status.trace_bytes)),
+               grouped(status.trace_errors), status.trace_stopped[0] ? "; stopped: " : "",
+               printable(status.trace_stopped));
 }
 
 } // namespace
@@ -110,11 +111,14 @@ int control_daemon(const std::string &name, const std::string &what) {
     return EXIT_OK;
 }
 
+std::string ask_status(const std::string &address, trib_status_kind kind) {
+    return ask(address, TRIB_REQUEST_STATUS, kind);
+}
+
 int daemon_status(const StatusOptions &options) {
     const std::string address = daemon_address(options.name, false);
     if (options.openmetrics || options.json) {
-        const std::string text =
-            ask(address, TRIB_REQUEST_STATUS, options.json ? TRIB_STATUS_JSON : TRIB_STATUS_OPENMETRICS);
+        const std::string text = ask_status(address, options.json ? TRIB_STATUS_JSON : TRIB_STATUS_OPENMETRICS);
         const bool to_file = options.json && !options.json->empty() && *options.json != "-";
         FILE *out = to_file ? std::fopen(options.json->c_str(), "we") : stdout;
         bool good = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
@@ -123,7 +127,7 @@ int daemon_status(const StatusOptions &options) {
             throw Failure(EXIT_RUNTIME, *options.json + ": " + std::strerror(errno));
         return EXIT_OK;
     }
-    print(status_of(address, ask(address, TRIB_REQUEST_STATUS, TRIB_STATUS_RECORD)), address);
+    print(status_of(address, ask_status(address, TRIB_STATUS_RECORD)), address);
     return EXIT_OK;
 }
 

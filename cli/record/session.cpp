@@ -131,6 +131,8 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
     fmt::print(stderr, "trib: {} {}, {} events{}, {} written{}\n", grouped(status.processes),
                status.processes == 1 ? "process" : "processes", grouped(status.events), lost,
                size_text(static_cast<double>(status.clock_bytes)), trace);
+    if (status.trace_stopped[0])
+        fmt::print(stderr, "trib: the trace stopped: {}\n", status.trace_stopped);
     if (has_drive)
         fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy, status.drive,
                    status.waf > 0 ? fixed(status.waf, 3) : "unknown", status.streams_used,
@@ -162,7 +164,10 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                  {"signatures", status.attributes},
                  {"complete", result.closed == 0 && result.has_ended}};
     if (!options.trace.empty())
-        json["trace"] = {{"path", options.trace}, {"bytes", status.trace_bytes}, {"errors", status.trace_errors}};
+        json["trace"] = {{"path", options.trace},
+                         {"bytes", status.trace_bytes},
+                         {"errors", status.trace_errors},
+                         {"stopped", status.trace_stopped}};
     if (result.starts_uncovered)
         json["not_covered"] = {{"starts", result.starts_uncovered}, {"programs", result.uncovered}};
     if (has_drive)

@@ -102,6 +102,18 @@ const struct trib_option_spec trib_pipeline_options[] = {
      .minimum = 1024,
      .maximum = 1 << 20,
      .help = "events that may wait in each process (live pipelines); 72 bytes each"},
+    {.key = "metrics-file",
+     .fallback = "",
+     .type = TRIB_OPTION_TEXT,
+     .offset = FIELD(metrics_file),
+     .help = "write counters as Prometheus text to this file, for node_exporter; empty: none (live pipelines)"},
+    {.key = "metrics-every",
+     .fallback = "15",
+     .type = TRIB_OPTION_U32,
+     .offset = FIELD(metrics_every_seconds),
+     .minimum = 1,
+     .maximum = 86400,
+     .help = "seconds between two versions of metrics-file"},
     {.key = "allocation",
      .fallback = "next-fit",
      .type = TRIB_OPTION_ENUM,
@@ -239,6 +251,8 @@ static int assemble(struct trib_pipeline *pipeline, struct trib_options *options
         rc = trib_fail(error, -EINVAL, "option 'trace' records live runs; a replay has its trace");
     else if (rc == 0 && pipeline->settings.session[0])
         rc = trib_fail(error, -EINVAL, "option 'session' is for live runs");
+    else if (rc == 0 && pipeline->settings.metrics_file[0])
+        rc = trib_fail(error, -EINVAL, "option 'metrics-file' is for live runs");
     return rc;
 }
 

@@ -34,6 +34,8 @@ struct trib_pipeline_settings {
     char state[TRIB_OPTION_TEXT_MAX], trace[TRIB_OPTION_TEXT_MAX];
     struct trib_trace_limits trace_limits;
     char session[TRIB_OPTION_TEXT_MAX], allow[TRIB_OPTION_TEXT_MAX];
+    char metrics_file[TRIB_OPTION_TEXT_MAX];
+    uint32_t metrics_every_seconds;
     uint32_t streams, salt, attributes, runs, process_ring, session_socket, window_blocks;
     int allocation; /* enum trib_volume_allocation */
 };

@@ -11,12 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/seen.h"
 #include "flow.h"
+#include "live_tables.h"
 #include "log/log.h"
+#include "metrics_file.h"
 #include "producer/coverage.h"
 #include "recorder/recorder.h"
 
@@ -24,6 +27,7 @@
 #define POLL_NS_MIN  1000000l
 #define POLL_NS_MAX  16000000l
 #define SNAPSHOT_NS  50000000ull  /* how old a status may be when somebody asked for one before */
+#define TABLES_NS    500000000ull /* how old its tables may be: they cost a walk over all rows */
 #define FRESH_NS     100000000ull /* waited for a status of what was submitted before it was asked for */
 
 struct trib_live {
@@ -41,22 +45,37 @@ struct trib_live {
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
     int first_error;
     trib_seen_table seen; /* signatures whose frames are in the trace */
+    struct trib_paths *paths;
+    struct trib_metrics_file *metrics; /* NULL: nobody asked for one */
     struct trib_event batch[BATCH_EVENTS];
 
     pthread_mutex_t snapshot_mutex; /* held for a copy, so that whoever asks never waits for the flow */
     pthread_cond_t snapshot_taken;
     struct trib_status snapshot;
     uint64_t snapshot_ns, complete_ns; /* when, and everything submitted before this is in it */
-    _Atomic(bool) snapshot_wanted;
+    struct trib_status_tables tables;  /* with the snapshot, under its mutex */
+    uint64_t tables_ns;
+    struct trib_status_tables filled; /* the maintenance thread's */
+    struct trib_status_tables shown;  /* the recorder's thread's, which answers */
+    struct trib_status_tables metrics_shown;
+    _Atomic(bool) is_over;                            /* the maintenance thread has ended */
+    _Atomic(uint32_t) snapshot_wanted, tables_wanted; /* by so many threads */
 };
 
 /* ---- recorder ---- */
+
+/* The writer's own reason says more than a number: which bound, or whose file. */
+static void log_stop(const struct trib_live *live, int code) {
+    const char *why = live->trace ? trib_trace_writer_stopped(live->trace) : "";
+
+    trib_log(TRIB_LOG_ERROR, "trace: %s; recording stops, the program goes on", *why ? why : strerror(-code));
+}
 
 static void check_trace(struct trib_live *live, int rc) {
     if (rc == 0)
         return;
     if (live->pipeline->counters.trace_errors++ == 0)
-        trib_log(TRIB_LOG_ERROR, "trace: %s; recording stops, the program goes on", strerror(-rc));
+        log_stop(live, rc);
     if (!live->first_error)
         live->first_error = rc;
 }
@@ -95,6 +114,7 @@ static void on_name(void *arg, uint64_t file, const char *path) {
 static void on_module(void *arg, uint32_t index, const struct trib_module *module) {
     struct trib_live *live = arg;
 
+    trib_paths_module(live->paths, index, module);
     if (live->trace)
         check_trace(live, trib_trace_write_module(live->trace, index, module));
 }
@@ -102,6 +122,7 @@ static void on_module(void *arg, uint32_t index, const struct trib_module *modul
 static void on_signature(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count) {
     struct trib_live *live = arg;
 
+    trib_paths_signature(live->paths, signature, frames, count);
     if (!live->trace || trib_seen(live->seen, signature))
         return;
     trib_seen_add(live->seen, signature);
@@ -158,7 +179,17 @@ static void take_snapshot(struct trib_live *live) {
     if (!atomic_load(&live->snapshot_wanted))
         return;
     trib_pipeline_status(live->pipeline, &status);
+    bool with_tables = atomic_load(&live->tables_wanted) && trib_now_ns() - live->tables_ns > TABLES_NS;
+    if (with_tables) {
+        trib_state_lock(live->pipeline->state);
+        trib_tables_fill(&live->filled, live->pipeline, live->paths, live->recorder);
+        trib_state_unlock(live->pipeline->state);
+    }
     pthread_mutex_lock(&live->snapshot_mutex);
+    if (with_tables) {
+        live->tables = live->filled;
+        live->tables_ns = trib_now_ns();
+    }
     live->snapshot = status;
     live->snapshot_ns = trib_now_ns();
     live->complete_ns = atomic_load(&live->done_ns);
@@ -250,6 +281,10 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
     memcpy(out->uncovered, live->uncovered, sizeof out->uncovered);
     if (live->trace)
         snprintf(out->trace_stopped, sizeof out->trace_stopped, "%s", trib_trace_writer_stopped(live->trace));
+    out->metrics_errors = live->metrics ? trib_metrics_file_errors(live->metrics) : 0;
+    out->pid = (uint32_t)getpid();
+    out->paused = trib_recorder_is_paused(live->recorder);
+    out->uptime_seconds = (trib_now_ns() - live->began_ns) / 1000000000u;
     out->trace_bytes = live->trace ? trib_trace_writer_bytes(live->trace) : 0;
 }
 
@@ -257,27 +292,65 @@ static struct timespec time_of(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
 }
 
-/* Of everything submitted before; as text, unless somebody asked a moment ago: collectors must not hold up those who
- * join. */
-static long answer_status(void *arg, uint32_t format, char *text, size_t capacity) {
-    struct trib_live *live = arg;
+/* Of rows that do not fit into an answer the smallest are left out. */
+static long format_answer(const struct trib_status *status, struct trib_status_tables *tables, uint32_t kind,
+                          char *text, size_t capacity) {
+    long length;
+
+    while ((length = trib_status_format(status, tables, (enum trib_status_kind)kind, text, capacity)) == -ENOSPC &&
+           tables->path_count + tables->producer_count > 0) {
+        tables->path_count /= 2;
+        tables->producer_count /= 2;
+    }
+    return length;
+}
+
+/* Of everything submitted before; with tables, unless somebody asked a moment ago: collectors must not hold up those
+ * who join. tables: NULL = the numbers alone. */
+static void look(struct trib_live *live, struct trib_status *out, struct trib_status_tables *tables) {
     uint64_t now_ns = trib_now_ns();
     struct timespec limit = time_of(now_ns + FRESH_NS);
-    struct trib_status status;
     int rc = 0;
 
     pthread_mutex_lock(&live->snapshot_mutex);
-    bool is_stale = format == TRIB_STATUS_RECORD || now_ns - live->snapshot_ns > SNAPSHOT_NS;
-    atomic_store(&live->snapshot_wanted, is_stale);
+    bool is_stale = !tables || now_ns - live->snapshot_ns > SNAPSHOT_NS || now_ns - live->tables_ns > TABLES_NS;
+    atomic_fetch_add(&live->tables_wanted, tables != NULL);
+    atomic_fetch_add(&live->snapshot_wanted, is_stale);
     while (is_stale && live->complete_ns < now_ns && rc == 0)
         rc = pthread_cond_timedwait(&live->snapshot_taken, &live->snapshot_mutex, &limit);
-    atomic_store(&live->snapshot_wanted, false);
-    status = live->snapshot;
+    atomic_fetch_sub(&live->snapshot_wanted, is_stale);
+    atomic_fetch_sub(&live->tables_wanted, tables != NULL);
+    *out = live->snapshot;
+    if (tables)
+        *tables = live->tables;
     pthread_mutex_unlock(&live->snapshot_mutex);
+    out->paused = trib_recorder_is_paused(live->recorder); /* whoever just paused it wants to see that */
+}
+
+/* On the recorder's thread. */
+static long answer_status(void *arg, uint32_t format, char *text, size_t capacity) {
+    struct trib_live *live = arg;
+    struct trib_status status;
+
+    look(live, &status, format == TRIB_STATUS_RECORD ? NULL : &live->shown);
     if (format != TRIB_STATUS_RECORD)
-        return trib_status_format(&status, (enum trib_status_kind)format, text, capacity);
+        return format_answer(&status, &live->shown, format, text, capacity);
     memcpy(text, &status, sizeof status);
     return sizeof status;
+}
+
+/* On the thread of the metrics; the last time when nobody else is left. */
+static long metrics_text(void *arg, char *text, size_t capacity) {
+    struct trib_live *live = arg;
+    struct trib_status status;
+
+    if (!atomic_load(&live->is_over)) {
+        look(live, &status, &live->metrics_shown);
+    } else {
+        trib_pipeline_status(live->pipeline, &status);
+        trib_tables_fill(&live->metrics_shown, live->pipeline, live->paths, live->recorder);
+    }
+    return format_answer(&status, &live->metrics_shown, TRIB_STATUS_PROMETHEUS, text, capacity);
 }
 
 void trib_pipeline_pause(struct trib_pipeline *pipeline, bool pause) {
@@ -307,6 +380,7 @@ static void free_live(struct trib_live *live) {
         trib_trace_writer_close(live->trace);
     pthread_cond_destroy(&live->snapshot_taken);
     pthread_mutex_destroy(&live->snapshot_mutex);
+    trib_paths_close(live->paths);
     free(live);
 }
 
@@ -326,6 +400,15 @@ static int open_recorder(struct trib_live *live, struct trib_error *error) {
                                           .uncovered = on_uncovered};
     int rc = trib_access_parse(&config.access, settings->allow, error);
     return rc ? rc : trib_recorder_open(&live->recorder, &config, error);
+}
+
+static int open_metrics(struct trib_live *live, struct trib_error *error) {
+    struct trib_metrics_file_config config = {.path = live->pipeline->settings.metrics_file,
+                                              .every_seconds = live->pipeline->settings.metrics_every_seconds,
+                                              .text = metrics_text,
+                                              .arg = live};
+
+    return trib_metrics_file_open(&live->metrics, &config, error);
 }
 
 /* What joins before the thread runs waits in its ring. */
@@ -349,24 +432,42 @@ int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struc
     pthread_condattr_destroy(&monotonic);
     live->pipeline = pipeline;
     live->began_ns = trib_now_ns();
-    rc = open_recorder(live, error); /* first: a second daemon of this name touches no trace */
+    live->paths = trib_paths_open();
+    if (!live->paths)
+        rc = trib_fail(error, -ENOMEM, "out of memory for a recorder");
+    if (rc == 0)
+        rc = open_recorder(live, error); /* first: a second daemon of this name touches no trace */
     if (rc == 0 && path[0])
         rc = trib_trace_writer_open_within(&live->trace, path, &pipeline->settings.trace_limits, error);
+    if (rc == 0 && pipeline->settings.metrics_file[0])
+        rc = open_metrics(live, error);
     if (rc == 0 && (rc = start_thread(live)))
         trib_fail(error, rc, "cannot start the maintenance thread: %s", strerror(-rc));
-    if (rc)
+    if (rc) {
+        trib_metrics_file_close(live->metrics);
         free_live(live);
-    else
+    } else {
         *out = live;
+    }
     return rc;
 }
 
 int trib_live_close(struct trib_live *live) {
     atomic_store_explicit(&live->stop, true, memory_order_release);
     pthread_join(live->thread, NULL);
+<<<<<<< HEAD
+    atomic_store(&live->is_over, true);
+    trib_metrics_file_close(live->metrics);
+    live->metrics = NULL;
     if (live->trace)
         check_trace(live, trib_trace_writer_close(live->trace));
     live->trace = NULL;
+=======
+    struct trib_trace_writer *trace = live->trace;
+    live->trace = NULL; /* gone, whatever closing says */
+    if (trace)
+        check_trace(live, trib_trace_writer_close(trace));
+>>>>>>> contract
     int rc = live->first_error;
     free_live(live);
     return rc;

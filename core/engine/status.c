@@ -55,6 +55,10 @@ static const struct field fields[] = {
     FIELD(rings_damaged, U64, true, "Rings damaged by their own process"),
     FIELD(starts_uncovered, U64, true, "Starts of programs that go unrecorded"),
     FIELD(uncovered, TEXT, false, "The first of those programs"),
+    FIELD(pid, U32, false, "Process number of the daemon"),
+    FIELD(paused, U32, false, "1 while processes submit nothing"),
+    FIELD(uptime_seconds, U64, false, "How long the daemon has run"),
+    FIELD(metrics_errors, U64, true, "Failures to write the file of metrics"),
 };
 
 struct text {
@@ -120,10 +124,19 @@ static void add_json(struct text *text, const struct field *field, const void *v
         add_number(text, field, value);
 }
 
-static void add_openmetrics(struct text *text, const struct field *field, const void *value) {
+/* The two formats name a family of counters with and without "_total"; the older one has no type "info". */
+static void add_family(struct text *text, const char *name, const char *help, const char *type, bool is_old) {
+    bool is_info = strcmp(type, "info") == 0;
+    const char *suffix = !is_old ? "" : is_info ? "_info" : strcmp(type, "counter") == 0 ? "_total" : "";
+
+    add(text, "# HELP tributary_%s%s %s.\n# TYPE tributary_%s%s %s\n", name, suffix, help, name, suffix,
+        is_old && is_info ? "gauge" : type);
+}
+
+static void add_metric(struct text *text, const struct field *field, const void *value, bool is_old) {
     const char *type = field->type == TEXT ? "info" : field->is_counter ? "counter" : "gauge";
 
-    add(text, "# HELP tributary_%s %s.\n# TYPE tributary_%s %s\n", field->name, field->help, field->name, type);
+    add_family(text, field->name, field->help, type, is_old);
     if (field->type == TEXT) {
         add(text, "tributary_%s_info{%s=", field->name, field->name);
         add_quoted(text, value);
@@ -135,20 +148,104 @@ static void add_openmetrics(struct text *text, const struct field *field, const 
     add(text, "\n");
 }
 
-long trib_status_format(const struct trib_status *status, enum trib_status_kind kind, char *text, size_t capacity) {
-    struct text out = {text, 0, capacity};
+/* ---- tables ---- */
 
-    if (kind != TRIB_STATUS_JSON && kind != TRIB_STATUS_OPENMETRICS)
+static void add_path(struct text *text, const struct trib_status_path *row) {
+    add(text, "{\"signature\": \"0x%016llx\", \"written_bytes\": %llu, \"live_bytes\": %llu, ",
+        (unsigned long long)row->signature, (unsigned long long)row->written_bytes,
+        (unsigned long long)row->live_bytes);
+    add(text, "\"lifetime_bytes\": %.0f, \"samples\": %u, \"stream\": %u, \"file_kind\": %u, \"frames\": [",
+        row->lifetime_bytes, row->samples, row->stream, row->file_kind);
+    for (uint32_t i = 0; i < row->frame_count; i++) {
+        add(text, "%s{\"module\": ", i ? ", " : "");
+        add_quoted(text, row->frames[i].module);
+        add(text, ", \"build_id\": \"%s\", \"offset\": %llu}", row->frames[i].build_id,
+            (unsigned long long)row->frames[i].offset_bytes);
+    }
+    add(text, "]}");
+}
+
+static void add_stream(struct text *text, const struct trib_status_stream *row) {
+    add(text, "{\"stream\": %u, \"internal\": %s, \"host_pages\": %llu, ", row->stream,
+        row->internal ? "true" : "false", (unsigned long long)row->host_pages);
+    add(text, "\"gc_pages_out\": %llu, \"gc_pages_in\": %llu, \"valid_pages\": %llu, \"superblocks\": %llu, ",
+        (unsigned long long)row->gc_pages_out, (unsigned long long)row->gc_pages_in,
+        (unsigned long long)row->valid_pages, (unsigned long long)row->superblocks);
+    add(text, "\"waf\": %.6g}", row->waf);
+}
+
+static void add_producer(struct text *text, const struct trib_status_producer *row) {
+    add(text, "{\"pid\": %u, \"user\": %u, \"program\": ", row->pid, row->user);
+    add_quoted(text, row->program);
+    add(text, ", \"events\": %llu, \"bytes\": %llu, \"events_dropped\": %llu, \"bytes_dropped\": %llu, ",
+        (unsigned long long)row->events, (unsigned long long)row->bytes, (unsigned long long)row->events_dropped,
+        (unsigned long long)row->bytes_dropped);
+    add(text, "\"broken\": %u, \"damaged\": %s}", row->broken, row->damaged ? "true" : "false");
+}
+
+static void add_json_tables(struct text *text, const struct trib_status_tables *tables) {
+    add(text, ",\n \"paths_total\": %u, \"producers_total\": %u,\n \"paths\": [", tables->path_total,
+        tables->producer_total);
+    for (uint32_t i = 0; i < tables->path_count; i++) {
+        add(text, i ? ",\n  " : "\n  ");
+        add_path(text, &tables->paths[i]);
+    }
+    add(text, "],\n \"streams\": [");
+    for (uint32_t i = 0; i < tables->stream_count; i++) {
+        add(text, i ? ",\n  " : "\n  ");
+        add_stream(text, &tables->streams[i]);
+    }
+    add(text, "],\n \"producers\": [");
+    for (uint32_t i = 0; i < tables->producer_count; i++) {
+        add(text, i ? ",\n  " : "\n  ");
+        add_producer(text, &tables->producers[i]);
+    }
+    add(text, "]");
+}
+
+/* Streams alone: a collector keeps every label that it ever met. */
+static const struct stream_family {
+    const char *name, *help;
+    size_t offset;
+} stream_families[] = {
+    {"stream_host_pages", "Pages that the host wrote to a stream", offsetof(struct trib_status_stream, host_pages)},
+    {"stream_gc_pages_out", "Pages copied out of its superblocks", offsetof(struct trib_status_stream, gc_pages_out)},
+    {"stream_gc_pages_in", "Pages copied into them", offsetof(struct trib_status_stream, gc_pages_in)},
+};
+
+static void add_metric_tables(struct text *text, const struct trib_status_tables *tables, bool is_old) {
+    for (size_t i = 0; i < sizeof stream_families / sizeof *stream_families; i++) {
+        const struct stream_family *family = &stream_families[i];
+        add_family(text, family->name, family->help, "counter", is_old);
+        for (uint32_t row = 0; row < tables->stream_count; row++) {
+            uint64_t value;
+            memcpy(&value, (const char *)&tables->streams[row] + family->offset, sizeof value);
+            add(text, "tributary_%s_total{stream=\"%u\",internal=\"%u\"} %llu\n", family->name,
+                tables->streams[row].stream, tables->streams[row].internal, (unsigned long long)value);
+        }
+    }
+}
+
+long trib_status_format(const struct trib_status *status, const struct trib_status_tables *tables,
+                        enum trib_status_kind kind, char *text, size_t capacity) {
+    struct text out = {text, 0, capacity};
+    bool is_json = kind == TRIB_STATUS_JSON, is_old = kind == TRIB_STATUS_PROMETHEUS;
+
+    if (!is_json && !is_old && kind != TRIB_STATUS_OPENMETRICS)
         return -EINVAL;
-    if (kind == TRIB_STATUS_JSON)
+    if (is_json)
         add(&out, "{");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const void *value = (const char *)status + fields[i].offset;
-        if (kind == TRIB_STATUS_JSON)
+        if (is_json)
             add_json(&out, &fields[i], value);
         else
-            add_openmetrics(&out, &fields[i], value);
+            add_metric(&out, &fields[i], value, is_old);
     }
-    add(&out, kind == TRIB_STATUS_JSON ? "}\n" : "# EOF\n");
+    if (tables && is_json)
+        add_json_tables(&out, tables);
+    else if (tables)
+        add_metric_tables(&out, tables, is_old);
+    add(&out, "%s", is_json ? "}\n" : is_old ? "" : "# EOF\n");
     return out.used < capacity ? (long)out.used : -ENOSPC;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chain.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "libjvm.h"
 #include "recall.h"
 #include "vm.h"
 
@@ -16,22 +15,6 @@
 
 static uintptr_t vm_start, vm_end; /* libjvm's code */
 
-static int find_vm(struct dl_phdr_info *info, size_t size, void *symbol) {
-    uintptr_t at = (uintptr_t)symbol;
-
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type != PT_LOAD || !(header->p_flags & PF_X) || at < start || at >= start + header->p_memsz)
-            continue;
-        vm_start = start;
-        vm_end = start + header->p_memsz;
-        return 1;
-    }
-    return 0;
-}
-
 static bool refuse(char why[96], const char *text) {
     snprintf(why, 96, "%s", text);
     return false;
@@ -40,12 +23,11 @@ static bool refuse(char why[96], const char *text) {
 bool trib_chain_possible(char why[96]) {
 #ifdef __x86_64__
     const struct trib_hotspot *hotspot = &trib_vm.hotspot;
-    void *jvm = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
-    void *symbol = jvm ? dlsym(jvm, "JNI_GetCreatedJavaVMs") : NULL;
 
+    trib_libjvm_code(&vm_start, &vm_end);
     if (!hotspot->has_frame_pointers)
         return refuse(why, "without -XX:+PreserveFramePointer");
-    if (!hotspot->interpreter || !hotspot->code || !hotspot->stack_base || !symbol || !dl_iterate_phdr(find_vm, symbol))
+    if (!hotspot->interpreter || !hotspot->code || !hotspot->stack_base || vm_start == vm_end)
         return refuse(why, "this JVM does not tell where its code is");
     if (hotspot->may_have_virtual_threads && hotspot->continuation < 0)
         return refuse(why, "this JVM does not tell which threads are virtual");

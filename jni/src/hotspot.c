@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
+
+#include "libjvm.h"
 
 #define FIRST_WITH_VIRTUAL_THREADS 19 /* a preview there and in 20 */
 
@@ -17,27 +18,23 @@ struct field {
     void *address;   /* of a static one */
 };
 
-static void *library(void) {
-    return dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
-}
-
-static bool number(void *jvm, const char *name, uint64_t *out) {
-    const uint64_t *found = dlsym(jvm, name);
+static bool number(const char *name, uint64_t *out) {
+    const uint64_t *found = trib_libjvm_symbol(name);
 
     if (found)
         *out = *found;
     return found != NULL;
 }
 
-static bool open_fields(void *jvm, struct fields *out) {
-    const char *const *entries = dlsym(jvm, "gHotSpotVMStructs");
+static bool open_fields(struct fields *out) {
+    const char *const *entries = trib_libjvm_symbol("gHotSpotVMStructs");
 
     out->entry = entries ? *entries : NULL;
-    return out->entry && number(jvm, "gHotSpotVMStructEntryTypeNameOffset", &out->type) &&
-           number(jvm, "gHotSpotVMStructEntryFieldNameOffset", &out->name) &&
-           number(jvm, "gHotSpotVMStructEntryOffsetOffset", &out->offset) &&
-           number(jvm, "gHotSpotVMStructEntryAddressOffset", &out->address) &&
-           number(jvm, "gHotSpotVMStructEntryArrayStride", &out->stride);
+    return out->entry && number("gHotSpotVMStructEntryTypeNameOffset", &out->type) &&
+           number("gHotSpotVMStructEntryFieldNameOffset", &out->name) &&
+           number("gHotSpotVMStructEntryOffsetOffset", &out->offset) &&
+           number("gHotSpotVMStructEntryAddressOffset", &out->address) &&
+           number("gHotSpotVMStructEntryArrayStride", &out->stride);
 }
 
 static const char *text_at(const char *entry, uint64_t offset) {
@@ -67,12 +64,12 @@ static int offset_of(struct fields fields, const char *type, const char *name, i
 
 /* ---- constants and flags ---- */
 
-static bool read_constant(void *jvm, const char *name, int *out) {
+static bool read_constant(const char *name, int *out) {
     struct {
         const char *name;
         int32_t value;
     } const *constant;
-    void *const *table = dlsym(jvm, "gHotSpotVMIntConstants");
+    void *const *table = trib_libjvm_symbol("gHotSpotVMIntConstants");
 
     for (constant = table ? *table : NULL; constant && constant->name; constant++)
         if (strcmp(constant->name, name) == 0) {
@@ -83,12 +80,12 @@ static bool read_constant(void *jvm, const char *name, int *out) {
 }
 
 /* JVMFlag { void *_addr; const char *_name; ... }, an array of numFlags; its stride is the type's size. */
-static uint64_t size_of_flag(void *jvm) {
+static uint64_t size_of_flag(void) {
     uint64_t name, size, stride, bytes = 0;
-    const char *const *types = dlsym(jvm, "gHotSpotVMTypes");
+    const char *const *types = trib_libjvm_symbol("gHotSpotVMTypes");
 
-    if (!types || !number(jvm, "gHotSpotVMTypeEntryTypeNameOffset", &name) ||
-        !number(jvm, "gHotSpotVMTypeEntrySizeOffset", &size) || !number(jvm, "gHotSpotVMTypeEntryArrayStride", &stride))
+    if (!types || !number("gHotSpotVMTypeEntryTypeNameOffset", &name) ||
+        !number("gHotSpotVMTypeEntrySizeOffset", &size) || !number("gHotSpotVMTypeEntryArrayStride", &stride))
         return 0;
     for (const char *type = *types; text_at(type, name); type += stride)
         if (strcmp(text_at(type, name), "JVMFlag") == 0)
@@ -96,9 +93,9 @@ static uint64_t size_of_flag(void *jvm) {
     return bytes;
 }
 
-static bool flag_is_set(void *jvm, struct fields fields, const char *name) {
+static bool flag_is_set(struct fields fields, const char *name) {
     struct field flags, count, label, value;
-    uint64_t stride = size_of_flag(jvm);
+    uint64_t stride = size_of_flag();
 
     if (!stride || !find(fields, "JVMFlag", "flags", &flags) || !find(fields, "JVMFlag", "numFlags", &count) ||
         !find(fields, "JVMFlag", "_name", &label) || !find(fields, "JVMFlag", "_addr", &value))
@@ -117,16 +114,15 @@ static bool flag_is_set(void *jvm, struct fields fields, const char *name) {
 int trib_hotspot_read(int release, struct trib_hotspot *out) {
     struct trib_hotspot found = {.may_have_virtual_threads = release >= FIRST_WITH_VIRTUAL_THREADS};
     struct fields fields;
-    void *jvm = library();
 
-    if (!jvm || !open_fields(jvm, &fields) || !read_constant(jvm, "_thread_in_native", &found.in_native))
+    if (!open_fields(&fields) || !read_constant("_thread_in_native", &found.in_native))
         return -ENOTSUP;
     found.thread_state = offset_of(fields, "JavaThread", "_thread_state", 0);
     if (found.thread_state == 0)
         return -ENOTSUP;
     found.continuation = offset_of(fields, "JavaThread", "_cont_entry", -1);
     found.stack_base = offset_of(fields, "JavaThread", "_stack_base", 0);
-    found.has_frame_pointers = flag_is_set(jvm, fields, "PreserveFramePointer");
+    found.has_frame_pointers = flag_is_set(fields, "PreserveFramePointer");
     *out = found;
     return 0;
 }
@@ -149,9 +145,8 @@ static void read_interpreter(struct fields fields, struct trib_hotspot *out) {
 void trib_hotspot_read_code(struct trib_hotspot *out) {
     struct field low, high;
     struct fields fields;
-    void *jvm = library();
 
-    if (!jvm || !open_fields(jvm, &fields))
+    if (!open_fields(&fields))
         return;
     read_interpreter(fields, out);
     if (!find(fields, "CodeCache", "_low_bound", &low) || !find(fields, "CodeCache", "_high_bound", &high))

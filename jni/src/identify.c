@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/durations.h"
+#include "base/line.h"
 #include "chain.h"
 #include "java_path.h"
 #include "life.h"
@@ -174,7 +175,7 @@ static void stop_fast(void) {
     if (!atomic_exchange(&is_fast, false))
         return;
     snprintf(why_slow, sizeof why_slow, "a frame-pointer chain disagreed with JVMTI");
-    fprintf(stderr, "tributary: %s: every write asks JVMTI from now on\n", why_slow);
+    (void)trib_line((const char *[]){why_slow, ": every write asks JVMTI from now on", NULL});
 }
 
 /* What is known of the chain that begins at `frame`; where it is kept: in `memo`, by `key`. */

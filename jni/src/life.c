@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "life.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/line.h"
 #include "identify.h"
 #include "java_api.h"
+#include "libjvm.h"
+#include "memo.h"
 #include "patch/objects.h"
 #include "shim.h"
 #include "vm.h"
@@ -80,9 +82,10 @@ static void meet(JavaVM *java, JNIEnv *env) {
     int rc = trib_vm_meet(java, env, why);
     snprintf(java_frames, sizeof java_frames, "%s", rc ? why : "on");
     if (rc)
-        fprintf(stderr, "tributary: %s: call paths are native ones only\n", java_frames);
+        (void)trib_line((const char *[]){java_frames, ": call paths are native ones only", NULL});
     else
         trib_jvm_identify_fast();
+    trib_memo_begin();
     atomic_store(&has_met, true);
 }
 
@@ -103,10 +106,12 @@ static void JNICALL vm_ends(jvmtiEnv *tool, JNIEnv *env) {
 static void JNICALL thread_began(jvmtiEnv *tool, JNIEnv *env, jthread thread) {
     (void)tool, (void)thread;
     trib_vm_here(env);
+    trib_memo_begin();
 }
 
 static void JNICALL thread_ends(jvmtiEnv *tool, JNIEnv *env, jthread thread) {
     (void)tool, (void)env, (void)thread;
+    trib_memo_end();
     trib_vm_here(NULL);
 }
 
@@ -171,6 +176,7 @@ static bool listen(JavaVM *java) {
 int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options, struct trib_error *error) {
     settings = *options;
     trib_jvm_identify_as(&settings);
+    (void)trib_libjvm_resolve();
     if (!trib_vm.tool && !listen(java)) {
         snprintf(java_frames, sizeof java_frames, "this JVM refuses JVMTI's events");
         fprintf(stderr, "tributary: %s: call paths are native ones only\n", java_frames);
@@ -179,8 +185,10 @@ int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *op
     }
     trib_shim_identify_with(trib_jvm_identify);
     int rc = trib_shim_start(options->pipeline, error);
-    if (rc)
+    if (rc) {
+        trib_options_add_valid(error, trib_jvm_option_specs);
         return rc;
+    }
     atomic_store(&has_begun, true);
     patch_new_libraries();
     if (env && trib_vm.tool)
@@ -192,6 +200,7 @@ __attribute__((constructor)) static void load(void) {
     const char *text = secure_getenv("TRIBUTARY_JVM");
     struct trib_error error;
 
+    trib_line_start();
     is_preloaded = trib_loaded_early();
     if (!is_preloaded)
         return;
@@ -203,12 +212,11 @@ __attribute__((constructor)) static void load(void) {
 
 static void look(void) {
     jint (*created)(JavaVM * *machines, jsize capacity, jsize * count);
-    void *library = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
     JavaVM *java = NULL;
     JNIEnv *env = NULL;
     jsize count = 0;
 
-    *(void **)&created = library ? dlsym(library, "JNI_GetCreatedJavaVMs") : NULL;
+    *(void **)&created = trib_libjvm_symbol("JNI_GetCreatedJavaVMs");
     if (!created || created(&java, 1, &count) != JNI_OK || count == 0 ||
         (*java)->GetEnv(java, (void **)&env, JNI_VERSION_1_6) != JNI_OK || (*env)->ExceptionCheck(env))
         return;
@@ -221,6 +229,7 @@ static void look(void) {
 bool trib_life_meet(JNIEnv *env) {
     JavaVM *java;
 
+    (void)trib_libjvm_resolve();
     if (is_preloaded && !trib_vm.tool && (*env)->GetJavaVM(env, &java) == 0 && listen(java))
         meet(java, env);
     return (is_preloaded || atomic_load(&has_begun)) && trib_vm_may_ask();
@@ -229,7 +238,8 @@ bool trib_life_meet(JNIEnv *env) {
 void trib_life_look_for_vm(void) {
     unsigned writes;
 
-    if (!is_preloaded || atomic_load_explicit(&has_met, memory_order_relaxed) || trib_vm.tool)
+    if (!is_preloaded || !trib_libjvm_is_there() || atomic_load_explicit(&has_met, memory_order_relaxed) ||
+        trib_vm.tool)
         return;
     writes = atomic_fetch_add_explicit(&writes_without, 1, memory_order_relaxed) + 1;
     if (writes < LOOKS_EARLY ? !(writes & (writes - 1)) : writes % LOOKS_EARLY == 0)

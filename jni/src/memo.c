@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memo.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -17,22 +16,6 @@ struct memo {
 
 static _Thread_local struct memo *mine;
 static _Atomic(struct memo *) memos; /* grows only, to the most writers that lived at once */
-static pthread_key_t key;
-static bool has_key;
-
-/* The memory stays for the next thread. */
-static void give_back(void *arg) {
-    struct memo *memo = arg;
-
-    mine = NULL;
-    for (unsigned i = 0; i < ENTRIES; i++)
-        memo->entry[i].signature = 0;
-    atomic_store_explicit(&memo->is_owned, false, memory_order_release);
-}
-
-__attribute__((constructor)) static void prepare(void) {
-    has_key = pthread_key_create(&key, give_back) == 0;
-}
 
 static struct memo *reuse(void) {
     struct memo *memo = atomic_load_explicit(&memos, memory_order_acquire);
@@ -57,25 +40,31 @@ static struct memo *create(void) {
     return memo;
 }
 
-static struct memo *claim(void) {
-    struct memo *memo = has_key ? reuse() : NULL;
+void trib_memo_begin(void) {
+    if (!mine && !(mine = reuse()))
+        mine = create();
+}
 
-    if (!memo && has_key)
-        memo = create();
+/* The memory stays for the next thread. */
+void trib_memo_end(void) {
+    struct memo *memo = mine;
+
+    mine = NULL;
+    for (unsigned i = 0; i < ENTRIES && memo; i++)
+        memo->entry[i].signature = 0;
     if (memo)
-        pthread_setspecific(key, memo);
-    return mine = memo;
+        atomic_store_explicit(&memo->is_owned, false, memory_order_release);
 }
 
 struct trib_memo_entry *trib_memo_at(const void *frame) {
-    struct memo *memo = mine ? mine : claim();
+    struct memo *memo = mine;
     const uintptr_t *words = frame;
     uintptr_t sum = (uintptr_t)frame ^ words[0] << 8 ^ words[1]; /* where it lies, where the next lies, who called */
 
     return memo ? &memo->entry[sum * 0x9e3779b97f4a7c15ull >> 32 & (ENTRIES - 1)] : NULL;
 }
 
-static _Atomic(uint64_t) hits_without; /* memory for a memo */
+static _Atomic(uint64_t) hits_without; /* a memo */
 
 void trib_memo_count_hit(void) {
     if (mine)

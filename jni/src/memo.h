@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last few chains of a thread and their signatures. A hit compares every word that the signature depends on, so
- * it is exact. Thread safety: each thread has its own, mapped at its first use (20 KiB) and reused after its end. */
+ * it is exact. Thread safety: each thread has its own (20 KiB), from the VM's event of its beginning to that of its
+ * end: no write takes memory. One that was there before us has none, and its chains are walked each time. */
 #ifndef TRIB_JVM_MEMO_H
 #define TRIB_JVM_MEMO_H
 
@@ -15,7 +16,11 @@ struct trib_memo_entry {
     struct trib_chain chain;
 };
 
-/* The one entry for what begins at `frame`; NULL: there is no memory. */
+/* This thread of Java begins, or has been met; it ends. */
+void trib_memo_begin(void);
+void trib_memo_end(void);
+
+/* The one entry for what begins at `frame`; NULL: this thread has no memo. */
 struct trib_memo_entry *trib_memo_at(const void *frame);
 
 /* What was known without asking: counted by thread, because two that write at once would take a common line of cache

@@ -2,103 +2,119 @@
 #include "options.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULTS                                                                                                       \
-    (struct trib_jvm_options) {                                                                                        \
-        .fast = true, .innermost = 1, .outermost = 6                                                                   \
+#include "base/switched.h"
+
+enum fast { FAST_OFF, FAST_ON, FAST_CHECK };
+
+struct fields {
+    int path, fast;
+    uint32_t innermost, outermost;
+    bool strict;
+    char file[TRIB_OPTION_TEXT_MAX];
+};
+#define FIELD(name) offsetof(struct fields, name)
+
+const struct trib_option_spec trib_jvm_option_specs[] = {
+    {.key = "path",
+     .fallback = "ends",
+     .choices = "ends|full",
+     .help = "which application frames count: the innermost and outermost ones, or all",
+     .offset = FIELD(path),
+     .type = TRIB_OPTION_ENUM},
+    {.key = "innermost",
+     .fallback = "1",
+     .help = "application frames at the write's end (path=ends)",
+     .maximum = TRIB_JVM_ENDS_MAX,
+     .offset = FIELD(innermost),
+     .type = TRIB_OPTION_U32},
+    {.key = "outermost",
+     .fallback = "6",
+     .help = "application frames at the thread's end (path=ends)",
+     .maximum = TRIB_JVM_ENDS_MAX,
+     .offset = FIELD(outermost),
+     .type = TRIB_OPTION_U32},
+    {.key = "fast",
+     .fallback = "on",
+     .choices = "off|on|check",
+     .help = "frame pointers where the JVM keeps them; check: and JVMTI all the same",
+     .offset = FIELD(fast),
+     .type = TRIB_OPTION_ENUM},
+    {.key = "strict",
+     .fallback = "off",
+     .help = "what is wrong ends the JVM",
+     .offset = FIELD(strict),
+     .type = TRIB_OPTION_BOOL},
+    {.key = "file",
+     .fallback = "",
+     .help = "where status and dump go; empty: standard error",
+     .offset = FIELD(file),
+     .type = TRIB_OPTION_TEXT},
+    TRIB_OPTIONS_END,
+};
+
+/* A word that is a command, alone between commas, is taken out of the text; the last one counts. */
+static void take_commands(char *text, enum trib_jvm_command *command) {
+    char *to = text;
+
+    for (const char *from = text; *from;) {
+        size_t length = strcspn(from, ",");
+        int found = trib_choice_index("start|status|dump|stop", from, length);
+        if (found >= 0)
+            *command = (enum trib_jvm_command)found;
+        else
+            to = (char *)memmove(to, from, length) + length;
+        from += length;
+        if (*from)
+            *to++ = *from++;
     }
-
-enum taken { TAKEN, WRONG, FOREIGN };
-
-static bool take_choice(const char *value, const char *yes, const char *no, bool *out) {
-    bool is_yes = strcmp(value, yes) == 0;
-
-    if (!is_yes && strcmp(value, no) != 0)
-        return false;
-    *out = is_yes;
-    return true;
+    *to = '\0';
 }
 
-static bool take_frames(const char *value, unsigned *out) {
-    char *end;
-    unsigned long frames = strtoul(value, &end, 10);
+static int take(const char *text, struct trib_jvm_options *out, struct trib_error *error) {
+    struct trib_options *options = NULL;
+    struct fields fields = {.path = 0};
+    int code = trib_options_open(&options, text, error);
 
-    if (end == value || *end || *value == '-' || frames > TRIB_JVM_ENDS_MAX)
-        return false;
-    *out = (unsigned)frames;
-    return true;
-}
-
-static enum taken take(const char *key, const char *value, struct trib_jvm_options *out) {
-    bool fits = true;
-
-    if (strcmp(key, "path") == 0)
-        fits = take_choice(value, "full", "ends", &out->full);
-    else if (strcmp(key, "fast") == 0)
-        fits = (out->check = strcmp(value, "check") == 0) || take_choice(value, "on", "off", &out->fast);
-    else if (strcmp(key, "strict") == 0)
-        fits = take_choice(value, "1", "0", &out->strict);
-    else if (strcmp(key, "innermost") == 0)
-        fits = take_frames(value, &out->innermost);
-    else if (strcmp(key, "outermost") == 0)
-        fits = take_frames(value, &out->outermost);
-    else if (strcmp(key, "file") == 0)
-        fits = snprintf(out->file, sizeof out->file, "%s", value) < (int)sizeof out->file;
-    else
-        return FOREIGN;
-    return fits ? TAKEN : WRONG;
-}
-
-static bool take_command(const char *word, struct trib_jvm_options *out) {
-    static const char *const words[] = {"start", "status", "dump", "stop"};
-
-    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i]) == 0) {
-            out->command = (enum trib_jvm_command)i;
-            return true;
-        }
-    return false;
-}
-
-/* The pipeline reads them, and says what is wrong with them. */
-static bool pass_on(const char *pair, struct trib_jvm_options *out) {
-    size_t used = strlen(out->pipeline), room = sizeof out->pipeline - used;
-
-    return snprintf(out->pipeline + used, room, "%s%s", used ? "," : "", pair) < (int)room;
-}
-
-static int refuse(struct trib_error *error, const char *pair) {
-    if (error->text[0] == '\0')
-        snprintf(error->text, sizeof error->text,
-                 "\"%.60s\" is none of start, status, dump, stop, path=ends|full, innermost=0..32, outermost=0..32, "
-                 "fast=on|off|check, strict=0|1, file=PATH, nor key=value of a pipeline",
-                 pair);
-    return -EINVAL;
+    if (code)
+        return code;
+    code = trib_options_take(options, trib_jvm_option_specs, &fields, error);
+    if (!code)
+        code = trib_options_rest(options, out->pipeline, sizeof out->pipeline, error);
+    trib_options_close(options);
+    if (!code && fields.path == 0 && fields.innermost + fields.outermost == 0)
+        code = trib_fail(error, -EINVAL, "options 'innermost' and 'outermost': one of them must be above 0");
+    if (code)
+        return code;
+    out->full = fields.path == 1;
+    out->fast = fields.fast != FAST_OFF;
+    out->check = fields.fast == FAST_CHECK;
+    out->innermost = fields.innermost;
+    out->outermost = fields.outermost;
+    memcpy(out->file, fields.file, sizeof out->file);
+    return 0;
 }
 
 int trib_jvm_options_parse(const char *text, struct trib_jvm_options *out, struct trib_error *error) {
-    char copy[4096], pair_text[sizeof copy], *rest = copy;
-    int rc = 0;
+    struct trib_jvm_options parsed = {.command = TRIB_JVM_START};
+    char *copy = strdup(text);
+    int code;
 
-    *out = DEFAULTS;
+    *out = (struct trib_jvm_options){
+        .fast = true, .innermost = 1, .outermost = 6, .strict = trib_options_is_on(text, "strict")};
     error->text[0] = '\0';
-    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
-        return refuse(error, "(longer than 4095 characters)");
-    for (char *pair; (pair = strsep(&rest, ","));) {
-        memcpy(pair_text, pair, strlen(pair) + 1);
-        char *value = strchr(pair, '=');
-        if (!*pair || (!value && take_command(pair, out)))
-            continue;
-        if (value)
-            *value++ = '\0';
-        enum taken taken = value ? take(pair, value, out) : WRONG;
-        if (taken == WRONG || (taken == FOREIGN && !pass_on(pair_text, out)))
-            rc = refuse(error, pair_text);
-    }
-    if (!rc && !out->full && out->innermost + out->outermost == 0)
-        rc = refuse(error, "innermost=0,outermost=0");
-    return rc;
+    if (!copy)
+        return trib_fail(error, -ENOMEM, "out of memory");
+    take_commands(copy, &parsed.command);
+    code = take(copy, &parsed, error);
+    free(copy);
+    if (code)
+        return code;
+    parsed.strict = out->strict;
+    *out = parsed;
+    return 0;
 }

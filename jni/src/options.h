@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of the agent, "key=value,key=value": a command, the agent's own keys, and all that a pipeline takes
- * (docs/options.md). Pure functions. */
+/* Options of the agent, in the grammar of docs/options.md: a command among them, the agent's own keys, and all that a
+ * pipeline takes. At start-up and attach: takes memory. */
 #ifndef TRIB_JVM_OPTIONS_H
 #define TRIB_JVM_OPTIONS_H
 
 #include <stdbool.h>
 
-#include <tributary/error.h>
+#include <tributary/options.h>
 
 TRIB_C_BEGIN
 
@@ -16,17 +16,18 @@ enum trib_jvm_command { TRIB_JVM_START, TRIB_JVM_STATUS, TRIB_JVM_DUMP, TRIB_JVM
 
 struct trib_jvm_options {
     enum trib_jvm_command command;
-    bool full;                     /* path=full: every application frame counts */
-    bool fast;                     /* fast=on: use frame pointers where the JVM keeps them */
-    bool check;                    /* fast=check: and ask JVMTI all the same, every time */
-    bool strict;                   /* strict=1: what is wrong ends the JVM */
-    unsigned innermost, outermost; /* application frames of path=ends */
-    char file[1024];               /* file=PATH: where status and dump go; empty = standard error */
-    char pipeline[3072];           /* the rest */
+    bool full;                       /* path=full: every application frame counts */
+    bool fast;                       /* fast=on: use frame pointers where the JVM keeps them */
+    bool check;                      /* fast=check: and ask JVMTI all the same, every time */
+    bool strict;                     /* strict=on: what is wrong ends the JVM */
+    uint32_t innermost, outermost;   /* application frames of path=ends */
+    char file[TRIB_OPTION_TEXT_MAX]; /* file=PATH: where status and dump go; empty = standard error */
+    char pipeline[3072];             /* the rest */
 };
 
-/* 0, or -EINVAL with a sentence. `out` is complete in both cases as far as it could be read, so that strict counts.
- * */
+extern const struct trib_option_spec trib_jvm_option_specs[];
+
+/* 0; -EINVAL, -ENOMEM with a sentence: *out has the defaults then, but for `strict`, which counts all the same. */
 int trib_jvm_options_parse(const char *text, struct trib_jvm_options *out, struct trib_error *error);
 
 TRIB_C_END

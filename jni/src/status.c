@@ -53,6 +53,8 @@ static void say_pipeline(struct list *list, const struct trib_status *status) {
     say(list, "dropped", "%" PRIu64, status->events_dropped);
     say(list, "written-bytes", "%" PRIu64, status->clock_bytes);
     say(list, "trace-bytes", "%" PRIu64, status->trace_bytes);
+    if (status->trace_stopped[0])
+        say(list, "trace-stopped", "%s", status->trace_stopped);
 }
 
 unsigned trib_jvm_status_read(struct trib_jvm_status *out) {

@@ -13,7 +13,7 @@
 struct trib_jvm_status {
     struct {
         const char *key;
-        char value[160];
+        char value[288];
     } pair[TRIB_JVM_STATUS_PAIRS_MAX];
 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "vm.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "libjvm.h"
 
 struct trib_vm trib_vm;
 
@@ -32,13 +33,9 @@ static void read_version(void) {
 
 /* .../lib/server/libjvm.so -> .../lib/ */
 static void find_libraries(void) {
-    void *jvm = dlopen("libjvm.so", RTLD_LAZY | RTLD_NOLOAD);
-    void *symbol = jvm ? dlsym(jvm, "JNI_GetCreatedJavaVMs") : NULL;
-    Dl_info info;
+    char *path = trib_vm.libraries;
 
-    if (!symbol || !dladdr(symbol, &info) || strlen(info.dli_fname) >= sizeof trib_vm.libraries)
-        return;
-    char *path = strcpy(trib_vm.libraries, info.dli_fname);
+    snprintf(path, sizeof trib_vm.libraries, "%s", trib_libjvm_path());
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(path, '/');
         if (!slash) {

@@ -29,6 +29,11 @@ static void wrap_stats(void *self, struct trib_drive_stats *out) {
     wrap->inner->stats(wrap->self, out);
 }
 
+static int wrap_stream_stats(void *self, uint16_t stream, bool internal, struct trib_drive_stream_stats *out) {
+    const struct trib_drive_wrap *wrap = self;
+    return wrap->inner->stream_stats(wrap->self, stream, internal, out);
+}
+
 static int wrap_write(void *self, uint64_t lba, uint32_t blocks, uint16_t stream) {
     const struct trib_drive_wrap *wrap = self;
 
@@ -74,6 +79,7 @@ const struct trib_drive *trib_drive_wrap(struct trib_drive_wrap *wrap, const str
     wrap->outer.close = wrap_close;
     wrap->outer.describe = wrap_describe;
     wrap->outer.stats = wrap_stats;
+    wrap->outer.stream_stats = inner->stream_stats ? wrap_stream_stats : NULL;
     wrap->outer.model = &wrap->model;
     return &wrap->outer;
 }

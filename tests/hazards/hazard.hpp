@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ using Writes = std::vector<std::pair<uint64_t, uint64_t>>;
 struct Record {
     bool there = false;
     std::map<std::string, Writes> writes; // by the last component of the name
+    std::set<std::string> names;          // all that any file had
     uint64_t bytes(const std::string &name) const;
     bool once(const std::string &name, uint64_t count, uint64_t bytes_each) const; // each of `count` pieces, from 0 on
 };

@@ -98,3 +98,34 @@ TRIB_WRAPPED("behind timeout", "timeout", "5")
 TRIB_WRAPPED("behind nice", "nice")
 TRIB_WRAPPED("behind setsid", "setsid", "-w")
 TRIB_WRAPPED("behind env and a wrapper script", "env", "sh", "-c", "\"$0\" \"$@\"; exit $?")
+
+// Which fork made it does not matter: a number that is only of its namespace must not keep a place in the daemon.
+TEST_CASE("5000 short processes in a PID namespace, under trib record") {
+    const std::vector<std::string> inside = {"unshare", "--pid", "--fork"};
+    Command nothing{inside}, command{inside, 120};
+    nothing.arguments.push_back("true");
+    command.arguments.insert(command.arguments.end(), {program("processes"), "many"});
+    const Result possible = run_once(Way::Plain, nothing);
+    if (possible.status != 0)
+        return skip("no PID namespace can be made here: " + possible.err);
+    Folder folder;
+    const std::string trace = folder / "trace";
+    const Result result = run_once(Way::Recorded, command, trace);
+    INFO(result.own << result.err);
+    REQUIRE_FALSE(result.hung);
+    CHECK(result.status == 0);
+    const Record record = read_record(trace);
+    REQUIRE(record.there);
+    CHECK(record.once("many", 5000, 10));
+    CHECK(result.own.find("lost") == std::string::npos);
+    CHECK(result.own.find("trib: 5,000 processes") != std::string::npos);
+}
+
+TEST_CASE("a file that is renamed has its new name in the record, under trib record") {
+    Folder folder;
+    const std::string trace = folder / "trace";
+    const Result result = run_once(Way::Recorded, shell({}, "printf 0123456789 >before; mv before after"), trace);
+    REQUIRE(result.status == 0);
+    const Record record = read_record(trace);
+    CHECK(record.names == std::set<std::string>{"before", "after"});
+}

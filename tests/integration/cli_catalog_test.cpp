@@ -14,9 +14,9 @@ using namespace trib_test;
 namespace {
 
 const std::vector<std::vector<std::string>> COMMANDS = {
-    {"record"},   {"run"},       {"daemon"},  {"status"},        {"replay"},
-    {"compare"},  {"reproduce"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
-    {"policies"}, {"workloads"}, {"options"}, {"version"}};
+    {"record"},   {"run"},           {"daemon"},           {"status"},  {"top"},           {"replay"},
+    {"compare"},  {"lab", "matrix"}, {"lab", "reproduce"}, {"inspect"}, {"drive", "list"}, {"drive", "describe"},
+    {"policies"}, {"workloads"},     {"options"},          {"version"}};
 
 std::string source_file(const std::string &name) {
     const std::string text = read_file(std::string(TRIB_SOURCE_DIR) + "/" + name);

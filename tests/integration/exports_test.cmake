@@ -3,7 +3,7 @@
 set(exports_interfaces "")
 foreach(pair "tributary-preload=trib_shim_[a-z_]+"
     "tributary-mysql=trib_buffer_api_1|tributary_status|tributary_status_init|tributary_status_deinit"
-    "tributary-jvm=Agent_OnLoad|Agent_OnAttach|Java_io_tributary_Native_[a-z]+")
+    "tributary-jvm=Agent_OnLoad|Agent_OnAttach|Java_io_tributary_Native_[a-z]+|pthread_create")
   string(REGEX MATCH "^[^=]+" library ${pair})
   string(REGEX REPLACE "^[^=]+=" "" interface ${pair})
   if(TARGET ${library})

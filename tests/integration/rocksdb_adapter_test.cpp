@@ -276,10 +276,10 @@ TEST_CASE("options that make no sense are refused by name") {
         CHECK(has(outcome.err, because));
     };
     refused("tributary://nonsense=1", "nonsense");
-    refused("tributary://nonsense=1", "signature=auto|file|write");
+    refused("tributary://nonsense=1", "valid here: depth open_depth signature stats strict policy drive ");
     refused("tributary://policy=nonsense", "pcstream");
-    refused("tributary://depth=0", "from 1 to 32");
-    refused("tributary://signature=both", "auto, file, write");
+    refused("tributary://depth=0", "outside 1..32");
+    refused("tributary://signature=both", "is not one of auto|file|write");
     refused("tributary://depth=5,depth=6", "twice");
     refused("tributary://depth", "key=value");
 

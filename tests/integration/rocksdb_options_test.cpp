@@ -32,6 +32,7 @@ TEST_CASE("every way to write a URI") {
                             "tributary://policy:none,drive:emulated"}) {
         CHECK(parse(uri).pipeline == "drive=emulated,policy=none");
     }
+    CHECK(parse("tributary://,policy=none,,drive=emulated,").pipeline == "drive=emulated,policy=none");
     CHECK(parse("tributary://trace=/a:b=c").pipeline == "trace=/a:b=c");
     CHECK(parse("tributary://trace:/a:b=c").pipeline == "trace=/a:b=c");
 }
@@ -60,13 +61,13 @@ TEST_CASE("the URI wins over the environment") {
 }
 
 TEST_CASE("what makes no sense is named") {
-    CHECK(refusal("tributary://depth=0").find("depth=0") != std::string::npos);
-    CHECK(refusal("tributary://depth=33").find("1 to 32") != std::string::npos);
-    CHECK(refusal("tributary://depth=").find("depth=") != std::string::npos);
-    CHECK(refusal("tributary://depth=5x").find("depth=5x") != std::string::npos);
-    CHECK(refusal("tributary://signature=maybe").find("auto, file, write") != std::string::npos);
-    CHECK(refusal("tributary://strict=perhaps").find("strict=perhaps") != std::string::npos);
-    CHECK(refusal("tributary://stats=").find("stats=") != std::string::npos);
+    CHECK(refusal("tributary://depth=0").find("'depth': 0 is outside 1..32") != std::string::npos);
+    CHECK(refusal("tributary://depth=33").find("outside 1..32") != std::string::npos);
+    CHECK(refusal("tributary://depth=").find("'depth'") != std::string::npos);
+    CHECK(refusal("tributary://depth=5x").find("'depth': '5x'") != std::string::npos);
+    CHECK(refusal("tributary://signature=maybe").find("auto|file|write") != std::string::npos);
+    CHECK(refusal("tributary://strict=perhaps").find("'strict': 'perhaps'") != std::string::npos);
+    CHECK(refusal("tributary://stats=").find("'stats'") != std::string::npos);
     CHECK(refusal("tributary://policy").find("key=value") != std::string::npos);
     CHECK(refusal("tributary://=1").find("key=value") != std::string::npos);
     CHECK(refusal("tributary://a=1,a=2").find("twice") != std::string::npos);

@@ -85,9 +85,8 @@ struct File {
 };
 
 static rdb::FileSystem *files() {
-    static auto *const all =
-        new std::shared_ptr<rdb::FileSystem>(new TributaryFileSystem(std::make_shared<Target>(),
-                                                                     TributaryAdapter::Open("", nullptr)));
+    static auto *const all = new std::shared_ptr<rdb::FileSystem>(
+        new TributaryFileSystem(std::make_shared<Target>(), TributaryAdapter::Open("", nullptr)));
     return all->get();
 }
 

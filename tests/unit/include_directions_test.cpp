@@ -84,6 +84,36 @@ TEST_CASE("rooms include only what the architecture lets them") {
     CHECK(checked > 20);
 }
 
+TEST_CASE("rooms of the tool build on one another in one direction") {
+    const std::map<std::string, Rooms> rooms = {{"common", {}},
+                                                {"record", {"common"}},
+                                                {"source", {"common"}},
+                                                {"compare", {"common", "source"}},
+                                                {"inspect", {"common", "source", "compare"}},
+                                                {"lab", {"common", "source", "compare"}}};
+    std::map<std::string, unsigned> files;
+    const fs::path root = fs::path(TRIB_SOURCE_DIR) / "cli";
+    for (const auto &entry : fs::recursive_directory_iterator(root)) {
+        const fs::path relative = fs::relative(entry.path(), root);
+        if (!entry.is_regular_file() || !IsSource(entry.path()) || !relative.has_parent_path())
+            continue;
+        const std::string room = relative.begin()->string();
+        INFO(relative.string());
+        REQUIRE(rooms.count(room) == 1);
+        files[room]++;
+        for (const std::string &include : QuotedIncludes(entry.path())) {
+            const std::string target = include.substr(0, include.find('/'));
+            INFO("includes " << include);
+            CHECK((rooms.count(target) == 0 || target == room || rooms.at(room).count(target) == 1));
+        }
+    }
+    for (const auto &[room, count] : files) {
+        INFO(room << " has " << count << " files");
+        CHECK(count <= 23);
+    }
+    CHECK(files.size() == rooms.size());
+}
+
 TEST_CASE("adapters, the tool and benchmarks see no insides") {
     // cli, bench and tests may also use trace, the two registries (and what those headers show), and the pure functions
     // that the tool measures and reproduces: clustering, FIOS's selection.

@@ -94,11 +94,12 @@ TEST_CASE("agent options: commands, own keys, and what is the pipeline's") {
     options = parsed("dump,file=/var/tmp/dump");
     CHECK(options.command == TRIB_JVM_DUMP);
     CHECK(std::string(options.file) == "/var/tmp/dump");
-    for (const char *wrong :
-         {"path=half", "halt", "fast", "innermost=33", "outermost=-1", "strict=yes", "innermost=0,outermost=0"}) {
-        const std::string text = refused(wrong, &options);
-        CHECK(text.find("path=ends|full") != std::string::npos);
-    }
+    CHECK(parsed("status,policy=none").command == TRIB_JVM_STATUS);
+    CHECK(std::string(parsed("policy=none,stop").pipeline) == "policy=none");
+    CHECK(parsed("strict=yes").strict);
+    for (const char *wrong : {"path=half", "halt", "fast", "innermost=33", "outermost=-1", "strict=perhaps",
+                              "innermost=0,outermost=0", "path=full,path=ends"})
+        CHECK(refused(wrong, &options).rfind("option", 0) == 0);
     refused("strict=1,bogus", &options);
     CHECK(options.strict);
     refused("bogus,strict=1", &options); // wherever it stands

@@ -132,6 +132,9 @@ TEST_CASE("kinds by name") {
         {"/db/000123.log", TRIB_FILE_WAL},
         {"/var/log/server.log", TRIB_FILE_LOG},
         {"/db/000045.sst", TRIB_FILE_SST},
+        {"/logs/var_lib_db_LOG", TRIB_FILE_LOG}, // db_log_dir
+        {"/logs/var_lib_db_LOG.old.1700000000", TRIB_FILE_LOG},
+        {"/db/LOG.old.1700000000", TRIB_FILE_LOG},
         {"/db/MANIFEST-000001", TRIB_FILE_MANIFEST},
         {"/c/CommitLog-7-1.log", TRIB_FILE_WAL},
         {"/c/ks/nb-1-big-Data.db", TRIB_FILE_SST},

@@ -26,6 +26,8 @@ static const struct rule rules[] = {
     {"LOCK", TRIB_FILE_CURRENT},
     {"LOG", TRIB_FILE_LOG},
     {"LOG.old*", TRIB_FILE_LOG},
+    {"*_LOG", TRIB_FILE_LOG}, /* with db_log_dir: the folder's path, with '_' for '/' */
+    {"*_LOG.old*", TRIB_FILE_LOG},
     {"*.dbtmp", TRIB_FILE_TEMP},
     /* Cassandra */
     {"CommitLog-*", TRIB_FILE_WAL},

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/switched.h"
+
 #define PAIRS_MAX 64
 #define TAKEN_MAX 16
 
@@ -135,26 +137,13 @@ static int parse_integer(const struct trib_option_spec *spec, const char *value,
     return check_range(spec, value, (double)*out, error);
 }
 
-/* Index of value[0..length) in "a|b|c", or -1. */
-static int choice_index(const char *choices, const char *value, size_t length) {
-    int index = 0;
-
-    for (const char *choice = choices; *choice; index++) {
-        size_t size = strcspn(choice, "|");
-        if (size == length && strncmp(choice, value, length) == 0)
-            return index;
-        choice += size + (choice[size] == '|');
-    }
-    return -1;
-}
-
 static int parse_flags(const struct trib_option_spec *spec, const char *value, uint32_t *out,
                        struct trib_error *error) {
     uint32_t flags = 0;
 
     for (const char *item = value; *item && strcmp(value, "none") != 0;) {
         size_t size = strcspn(item, "+");
-        int index = choice_index(spec->choices, item, size);
+        int index = trib_choice_index(spec->choices, item, size);
         if (index < 0)
             return trib_fail(error, -EINVAL, "option '%s': '%.*s' is not one of %s (or none)", spec->key, (int)size,
                              item, spec->choices);
@@ -165,10 +154,8 @@ static int parse_flags(const struct trib_option_spec *spec, const char *value, u
     return 0;
 }
 
-#define SWITCHES "0|1|no|yes|off|on|false|true" /* every other is on */
-
 static int parse_bool(const struct trib_option_spec *spec, const char *value, bool *out, struct trib_error *error) {
-    int index = choice_index(SWITCHES, value, strlen(value));
+    int index = trib_switch_index(value, strlen(value));
 
     if (index < 0)
         return bad_value(spec, value, "on or off", error);
@@ -211,7 +198,7 @@ static int store(const struct trib_option_spec *spec, const char *value, void *f
         size = sizeof parsed.number;
         break;
     case TRIB_OPTION_ENUM:
-        parsed.index = choice_index(spec->choices, value, strlen(value));
+        parsed.index = trib_choice_index(spec->choices, value, strlen(value));
         if (parsed.index < 0)
             rc = trib_fail(error, -EINVAL, "option '%s': '%s' is not one of %s", spec->key, value, spec->choices);
         size = sizeof parsed.index;
@@ -329,18 +316,4 @@ int trib_options_read(const char *text, const struct trib_option_spec *specs, vo
         code = trib_options_take(options, specs, fields, error);
     trib_options_close(options);
     return code;
-}
-
-int trib_options_is_on(const char *text, const char *key) {
-    size_t length = strlen(key);
-
-    for (const char *at = text; at && *at; at += strcspn(at, ","), at += *at == ',') {
-        const char *value = at + length + 1;
-        if (strncmp(at, key, length) != 0 || (at[length] != '=' && at[length] != ':'))
-            continue;
-        int index = choice_index(SWITCHES, value, strcspn(value, ","));
-        if (index >= 0 && index & 1)
-            return 1;
-    }
-    return 0;
 }

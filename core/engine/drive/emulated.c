@@ -356,6 +356,20 @@ static const struct trib_drive_model model = {
     .resize_map_cache = emulated_resize_map_cache,
 };
 
+static int emulated_stream_stats(void *self, uint16_t stream, bool internal, struct trib_drive_stream_stats *out) {
+    const struct emulated *drive = self;
+    struct trib_flash_stream_stats now;
+    int code = trib_flash_stream_statistics(drive->flash, stream, internal, &now);
+
+    if (code == 0)
+        *out = (struct trib_drive_stream_stats){.host_pages = now.host_pages,
+                                                .gc_pages_out = now.gc_pages_out,
+                                                .gc_pages_in = now.gc_pages_in,
+                                                .superblocks = now.superblocks,
+                                                .valid_pages = now.valid_pages};
+    return code;
+}
+
 const struct trib_drive trib_drive_emulated = {
     .name = "emulated",
     .summary = "multi-stream flash drive in this process: WAF, wear, time",
@@ -364,5 +378,6 @@ const struct trib_drive trib_drive_emulated = {
     .close = emulated_close,
     .describe = emulated_describe,
     .stats = emulated_stats,
+    .stream_stats = emulated_stream_stats,
     .model = &model,
 };

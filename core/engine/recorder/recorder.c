@@ -108,6 +108,8 @@ static bool take_event(struct trib_recorder *recorder, struct trib_source *sourc
         trib_recorder_count_drops(recorder, 1, 0);
         return false;
     }
+    source->events++;
+    source->bytes += out->kind == TRIB_EVENT_WRITE ? out->length_bytes : 0;
     recorder->last_out_ns = time_ns > recorder->last_out_ns ? time_ns : recorder->last_out_ns;
     out->wall_ns = recorder->last_out_ns;
     out->who.tenant = source->program;
@@ -194,6 +196,7 @@ static void free_source(struct trib_recorder *recorder, struct trib_source *sour
     if (source->process >= 0)
         close(source->process);
     source->generation++;
+    source->events = source->bytes = 0;
     atomic_store_explicit(&source->state, TRIB_SOURCE_FREE, memory_order_release);
 }
 
@@ -363,6 +366,43 @@ void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recor
     out->rejoined = atomic_load(&recorder->rejoined);
     out->broken = atomic_load(&recorder->broken);
     out->damaged = atomic_load(&recorder->damaged);
+}
+
+static bool shows_before(const struct trib_status_producer *a, const struct trib_status_producer *b) {
+    return a->events_dropped != b->events_dropped ? a->events_dropped > b->events_dropped : a->bytes > b->bytes;
+}
+
+uint32_t trib_recorder_producers(const struct trib_recorder *recorder, struct trib_status_producer *out,
+                                 uint32_t capacity) {
+    uint32_t used = atomic_load(&recorder->sources_used), total = 0;
+
+    for (uint32_t i = 0; i < used; i++) {
+        const struct trib_source *source = &recorder->sources[i];
+        if (atomic_load_explicit(&source->state, memory_order_acquire) != TRIB_SOURCE_TAKEN)
+            continue;
+        struct trib_status_producer row = {.pid = (uint32_t)source->pid,
+                                           .user = source->user,
+                                           .broken = source->counted_broken,
+                                           .damaged = source->damaged,
+                                           .events = source->events,
+                                           .bytes = source->bytes,
+                                           .events_dropped = source->counted_events,
+                                           .bytes_dropped = source->counted_bytes};
+        memcpy(row.program, recorder->programs[source->program], sizeof row.program - 1);
+        uint32_t at = total < capacity ? total : capacity;
+        total++;
+        while (at > 0 && shows_before(&row, &out[at - 1]))
+            at--;
+        if (at == capacity)
+            continue;
+        memmove(&out[at + 1], &out[at], ((total < capacity ? total : capacity) - 1 - at) * sizeof *out);
+        out[at] = row;
+    }
+    return total;
+}
+
+bool trib_recorder_is_paused(const struct trib_recorder *recorder) {
+    return atomic_load(&recorder->table->paused) != 0;
 }
 
 bool trib_recorder_wants_places(const struct trib_recorder *recorder) {

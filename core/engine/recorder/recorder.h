@@ -15,6 +15,7 @@
 
 #include <tributary/error.h>
 #include <tributary/event.h>
+#include <tributary/status.h>
 
 #include "recorder/access.h"
 #include "recorder/texts.h"
@@ -58,12 +59,18 @@ struct trib_recorder_counts {
 };
 void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recorder_counts *out);
 
+/* Processes that are joined: those that lost most first, then those that wrote most. How many there are; at most
+ * `capacity` are written. The owner's. */
+uint32_t trib_recorder_producers(const struct trib_recorder *recorder, struct trib_status_producer *out,
+                                 uint32_t capacity);
+
 /* For trib_client_place. */
 bool trib_recorder_wants_places(const struct trib_recorder *recorder);
 void trib_recorder_publish(struct trib_recorder *recorder, const struct trib_context *who, uint16_t stream);
 
 /* Processes submit nothing while it is paused. */
 void trib_recorder_pause(struct trib_recorder *recorder, bool pause);
+bool trib_recorder_is_paused(const struct trib_recorder *recorder);
 /* Somebody asked for the end on the socket (TRIB_CONTROL_STOP). */
 bool trib_recorder_is_asked_to_stop(const struct trib_recorder *recorder);
 

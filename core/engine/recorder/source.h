@@ -36,6 +36,7 @@ struct trib_source {
     uint64_t last_ns;     /* times within a ring never go back */
     uint64_t text_at;
     uint64_t counted_events, counted_bytes; /* drops that are in the totals */
+    uint64_t events, bytes;                 /* taken; bytes of writes */
     uint32_t counted_broken;
     bool damaged, is_gone;
 };

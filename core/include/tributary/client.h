@@ -78,6 +78,12 @@ TRIB_EXPORT int trib_client_status(struct trib_client *client, struct trib_statu
  */
 TRIB_EXPORT int trib_client_start_daemon(const char *options, char *address, size_t capacity, struct trib_error *error);
 
+/* What a file is for, by its name: the one table of all adapters, and the kinds that the tables of policy `manual`
+ * know. enum trib_file_kind of an absolute path; TRIB_FILE_UNKNOWN for an empty one. Rules about folders want the
+ * folder's '/' before them: a relative path is given with "./" in front. Pure function, signal handlers: no locale, no
+ * memory. */
+TRIB_EXPORT uint8_t trib_kind_of(const char *path);
+
 /* How many filters of system calls (seccomp) this process has. Who starts others for a session passes it on to them in
  * TRIBUTARY_FILTERS: one that has more was locked in since, and must not join. At start-up. */
 TRIB_EXPORT unsigned trib_client_filters(void);

@@ -15,7 +15,7 @@
 TRIB_C_BEGIN
 
 /* Grows whenever anything below changes. */
-#define TRIB_DRIVE_VERSION 1u
+#define TRIB_DRIVE_VERSION 2u
 
 /* Destination (internal stream number) of a page under collection. `stream` is the external one that the host wrote it
  * to; `victim_class` the victim's internal stream, or its external one. */
@@ -61,6 +61,13 @@ struct trib_drive_stats {
     double virtual_seconds;                            /* latency model; 0 = off */
 };
 
+/* One stream of a drive, an internal one if only garbage collection writes it. */
+struct trib_drive_stream_stats {
+    uint64_t host_pages;                /* the host named this stream */
+    uint64_t gc_pages_out, gc_pages_in; /* copied out of its superblocks, and into them */
+    uint64_t superblocks, valid_pages;  /* now: closed and open ones, and what is valid in them */
+};
+
 /* Shadow: addresses and streams of a model, no data. lba and blocks in TRIB_BLOCK_BYTES. */
 struct trib_drive_model {
     int (*write)(void *self, uint64_t lba, uint32_t blocks, uint16_t stream); /* 0, -EINVAL (range), -ENOSPC, -EIO */
@@ -80,6 +87,8 @@ struct trib_drive {
     int (*close)(void *self);
     void (*describe)(void *self, struct trib_drive_description *out);
     void (*stats)(void *self, struct trib_drive_stats *out);
+    /* 0, -EINVAL (no such stream). May be NULL: real drives keep no such account. */
+    int (*stream_stats)(void *self, uint16_t stream, bool internal, struct trib_drive_stream_stats *out);
     const struct trib_drive_model *model;
 };
 

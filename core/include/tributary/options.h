@@ -64,9 +64,6 @@ TRIB_EXPORT void trib_options_add_valid(struct trib_error *error, const struct t
 TRIB_EXPORT int trib_options_read(const char *text, const struct trib_option_spec *specs, void *fields,
                                   struct trib_error *error);
 
-/* Whether the text switches `key` on, even where it is wrong elsewhere: what is to happen then may depend on it. */
-TRIB_EXPORT int trib_options_is_on(const char *text, const char *key);
-
 /* Fills `error` with a formatted sentence (if not NULL) and returns `code`: `return trib_fail(e, -EINVAL, "…")`. */
 TRIB_EXPORT int trib_fail(struct trib_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -42,18 +42,68 @@ struct trib_status {
     uint64_t rings_damaged;    /* by the processes that they belong to */
     uint64_t starts_uncovered; /* of programs that go unrecorded (tributary/client.h), by processes that joined */
     char uncovered[512];       /* the first of them: "path (why), path (why)" */
+    uint32_t pid, paused;      /* of the daemon; processes submit nothing for now */
+    uint64_t uptime_seconds;
+    uint64_t metrics_errors; /* versions of metrics-file that could not be written */
+};
+
+/* ---- tables: who writes, where it goes, who has joined ---- */
+
+#define TRIB_STATUS_PATHS_MAX     64u
+#define TRIB_STATUS_FRAMES_MAX    6u
+#define TRIB_STATUS_STREAMS_MAX   128u
+#define TRIB_STATUS_PRODUCERS_MAX 64u
+
+struct trib_status_frame {
+    char module[256];      /* path; "" = not known (yet) */
+    char build_id[41];     /* in hexadecimal; "" = none */
+    uint64_t offset_bytes; /* return address minus load base */
+};
+
+/* A row of the attribute table: a call path, or a part of one that option `salt` tells apart. */
+struct trib_status_path {
+    uint64_t signature, written_bytes, live_bytes;
+    double lifetime_bytes; /* mean; 0 = nothing of it has died yet */
+    uint32_t samples;
+    uint16_t stream;
+    uint8_t file_kind, frame_count; /* enum trib_file_kind; frames that are known, innermost first */
+    struct trib_status_frame frames[TRIB_STATUS_FRAMES_MAX];
+};
+
+struct trib_status_stream {
+    uint16_t stream;
+    uint8_t internal;                               /* of garbage collection, else the host's */
+    uint64_t host_pages, gc_pages_out, gc_pages_in; /* copied out of its superblocks, and into them */
+    uint64_t valid_pages, superblocks;              /* now */
+    double waf; /* of what the host wrote to it, before it was copied elsewhere; 0 = unknown */
+};
+
+struct trib_status_producer {
+    uint32_t pid, user, broken, damaged; /* pid 0: not visible from here */
+    uint64_t events, bytes, events_dropped, bytes_dropped;
+    char program[256];
+};
+
+/* The largest of each; `_total` counts those that are not shown, too. */
+struct trib_status_tables {
+    uint32_t path_count, path_total, stream_count, producer_count, producer_total;
+    struct trib_status_path paths[TRIB_STATUS_PATHS_MAX];             /* most bytes written first */
+    struct trib_status_stream streams[TRIB_STATUS_STREAMS_MAX];       /* the host's by number, then the internal ones */
+    struct trib_status_producer producers[TRIB_STATUS_PRODUCERS_MAX]; /* most events lost, then most bytes first */
 };
 
 enum trib_status_kind {
     TRIB_STATUS_JSON = 1,
     TRIB_STATUS_OPENMETRICS = 2,
-    TRIB_STATUS_RECORD = 3, /* struct trib_status itself, of this version of the library */
+    TRIB_STATUS_RECORD = 3,     /* struct trib_status itself, of this version of the library */
+    TRIB_STATUS_PROMETHEUS = 4, /* the older text, which node_exporter's textfile collector reads */
 };
 
-/* A status as text: one JSON object, or OpenMetrics with one family per counter (docs/operations/monitoring.md). Bytes
+/* A status as text: one JSON object, or metrics with one family per counter (docs/operations/monitoring.md). With
+ * tables (may be NULL): three arrays of the object; in metrics the streams alone, whose number is bounded. Bytes
  * without the final zero, or -ENOSPC, -EINVAL. */
-TRIB_EXPORT long trib_status_format(const struct trib_status *status, enum trib_status_kind kind, char *text,
-                                    size_t capacity);
+TRIB_EXPORT long trib_status_format(const struct trib_status *status, const struct trib_status_tables *tables,
+                                    enum trib_status_kind kind, char *text, size_t capacity);
 
 TRIB_C_END
 #endif

@@ -49,9 +49,9 @@ trib_client* Join(const std::string& options, int* code, trib_error* why) {
   return client;
 }
 
-// A wrong option is an error, and so is too little memory. A trace or state file
-// that cannot be used is one only with strict=1: else the engine goes on without
-// it, a line says so, and *in_force loses it.
+// A wrong option is an error, and so is too little memory. A trace or state
+// file that cannot be used is one only with strict=1: else the engine goes on
+// without it, a line says so, and *in_force loses it.
 trib_client* StartDaemon(const TributaryOptions& options, std::string* in_force,
                          std::string* error) {
   trib_error why = {};
@@ -77,27 +77,25 @@ trib_client* StartDaemon(const TributaryOptions& options, std::string* in_force,
     *in_force = left;
   }
   if (code == 0) return client;
+  trib_options_add_valid(&why, kTributaryOptionSpecs);
   *error = std::string("tributary: ") + why.text;
-  if (code == -EINVAL) {
-    *error +=
-        std::string("; the RocksDB adapter itself takes ") + kTributaryOptionKeys;
-  }
   return nullptr;
 }
 
 }  // namespace
 
 TributaryAdapter::TributaryAdapter(const TributaryOptions& options,
-                             const std::string& in_force,
-                             trib_client* client)
+                                   const std::string& in_force,
+                                   trib_client* client)
     : options_(options),
       in_force_(in_force),
       process_(getpid()),
       client_(client) {}
 
-TributaryAdapter* TributaryAdapter::Open(const std::string& uri, std::string* error) {
+TributaryAdapter* TributaryAdapter::Open(const std::string& uri,
+                                         std::string* error) {
   TributaryOptions options;
-  if (!ParseTributaryOptions(uri, getenv("TRIBUTARY_OPTIONS"), &options,
+  if (!ParseTributaryOptions(uri, secure_getenv("TRIBUTARY_OPTIONS"), &options,
                              error)) {
     *error = "tributary: " + *error;
     return nullptr;
@@ -157,7 +155,7 @@ void TributaryAdapter::Closing(uint64_t file) {
 }
 
 void TributaryAdapter::ReportDeath(uint64_t file, uint64_t offset,
-                                trib_cause cause) {
+                                   trib_cause cause) {
   trib_event event = {};
   event.file = file;
   event.offset_bytes = offset;

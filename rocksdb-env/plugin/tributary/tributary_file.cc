@@ -100,9 +100,9 @@ void TributaryWritableFile::LockTail() {
 void TributaryWritableFile::Tell(const trib_event& write) {
   LockTail();
   const uint64_t tail_end = tail_.offset_bytes + tail_.length_bytes;
-  const bool continues =
-      tail_.length_bytes != 0 && tail_end == write.offset_bytes &&
-      memcmp(&tail_.who, &write.who, sizeof write.who) == 0;
+  const bool continues = tail_.length_bytes != 0 &&
+                         tail_end == write.offset_bytes &&
+                         memcmp(&tail_.who, &write.who, sizeof write.who) == 0;
   if (continues) {
     tail_.length_bytes += write.length_bytes;
   } else {

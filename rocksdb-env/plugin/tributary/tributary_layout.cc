@@ -81,8 +81,8 @@ Exported Find(const std::string& name) {
   const ElfW(Sym)* symbol = nullptr;
   void* const address = dlsym(RTLD_DEFAULT, name.c_str());
   if (address == nullptr ||
-      dladdr1(address, &info, reinterpret_cast<void**>(
-                                  const_cast<ElfW(Sym)**>(&symbol)),
+      dladdr1(address, &info,
+              reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)),
               RTLD_DL_SYMENT) == 0 ||
       symbol == nullptr ||
       info.dli_fbase ==

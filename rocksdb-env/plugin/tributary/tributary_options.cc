@@ -4,91 +4,79 @@
 #include <tributary/signature.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cerrno>
+#include <cstddef>
 #include <map>
+#include <vector>
 
 namespace {
 
+struct Fields {
+  uint32_t depth, open_depth;
+  int signature;
+  bool strict;
+  char stats[TRIB_OPTION_TEXT_MAX];
+};
+
 using KeyValues = std::map<std::string, std::string>;
+
+// Where RocksDB reads an Env, a ':' stands for the '='.
+std::string WithEquals(std::string text) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const size_t mark = text.find_first_of("=:", begin);
+    if (mark < comma) text[mark] = '=';
+    begin = comma + 1;
+  }
+  return text;
+}
 
 // A key given twice in one place is an error; `values` of another place is not.
 bool ParsePairs(const std::string& text, const char* where, KeyValues* values,
                 std::string* error) {
-  KeyValues found;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string pair = text.substr(begin, comma - begin);
-    const size_t equals = pair.find_first_of("=:");
+  trib_error why = {};
+  trib_options* options = nullptr;
+  std::vector<char> rest(text.size() + 1);
+  int code = trib_options_open(&options, WithEquals(text).c_str(), &why);
+  if (code == 0) {
+    code = trib_options_rest(options, rest.data(), rest.size(), &why);
+  }
+  trib_options_close(options);
+  if (code != 0) {
+    *error = std::string(where) + why.text;
+    return false;
+  }
+  const std::string pairs = rest.data();
+  for (size_t begin = 0; begin < pairs.size();) {
+    const size_t comma = std::min(pairs.find(',', begin), pairs.size()),
+                 equals = pairs.find('=', begin);
+    (*values)[pairs.substr(begin, equals - begin)] =
+        pairs.substr(equals + 1, comma - equals - 1);
     begin = comma + 1;
-    if (equals == 0 || equals == std::string::npos) {
-      *error = std::string(where) + ": \"" + pair + "\" is not key=value";
-      return false;
-    }
-    const auto key = pair.substr(0, equals);
-    if (!found.emplace(key, pair.substr(equals + 1)).second) {
-      *error = std::string(where) + ": " + key + " is given twice";
-      return false;
-    }
   }
-  for (const auto& pair : found) (*values)[pair.first] = pair.second;
   return true;
 }
 
-bool TakeDepth(const std::string& key, const std::string& value,
-               unsigned* depth, std::string* error) {
-  char* end = nullptr;
-  const unsigned long number = strtoul(value.c_str(), &end, 10);
-  if (value.empty() || *end != '\0' || number < 1 ||
-      number > TRIB_SIGNATURE_DEPTH_MAX) {
-    *error = key + "=" + value + " is not a number of frames from 1 to " +
-             std::to_string(TRIB_SIGNATURE_DEPTH_MAX);
-    return false;
-  }
-  *depth = static_cast<unsigned>(number);
-  return true;
-}
-
-bool TakeSignature(const std::string& value, TributaryOptions* options,
-                   std::string* error) {
-  using Signature = TributaryOptions::Signature;
-  if (value == "auto") {
-    options->signature = Signature::kAuto;
-  } else if (value == "file") {
-    options->signature = Signature::kFile;
-  } else if (value == "write") {
-    options->signature = Signature::kWrite;
+bool Fill(const Fields& fields, TributaryOptions* options, trib_error* why) {
+  const std::string stats = fields.stats;
+  options->depth = fields.depth;
+  options->open_depth = fields.open_depth;
+  options->signature =
+      static_cast<TributaryOptions::Signature>(fields.signature);
+  options->strict = fields.strict;
+  if (stats == "log") {
+    options->stats = TributaryOptions::Stats::kLog;
+  } else if (stats == "none") {
+    options->stats = TributaryOptions::Stats::kNone;
+  } else if (stats == "stderr") {
+    options->stats = TributaryOptions::Stats::kStderr;
+  } else if (!stats.empty()) {
+    options->stats = TributaryOptions::Stats::kFile;
+    options->stats_path = stats;
   } else {
-    *error = "signature=" + value + " is none of auto, file, write";
-    return false;
-  }
-  return true;
-}
-
-bool TakeStrict(const std::string& value, bool* strict, std::string* error) {
-  for (const char* yes : {"1", "on", "yes", "true"}) {
-    if (value == yes) return *strict = true;
-  }
-  for (const char* no : {"0", "off", "no", "false"}) {
-    if (value == no) return !(*strict = false);
-  }
-  *error = "strict=" + value + " is neither on nor off";
-  return false;
-}
-
-bool TakeStats(const std::string& value, TributaryOptions* options,
-               std::string* error) {
-  using Stats = TributaryOptions::Stats;
-  if (value == "log") {
-    options->stats = Stats::kLog;
-  } else if (value == "none") {
-    options->stats = Stats::kNone;
-  } else if (value == "stderr") {
-    options->stats = Stats::kStderr;
-  } else if (!value.empty()) {
-    options->stats = Stats::kFile;
-    options->stats_path = value;
-  } else {
-    *error = "stats= wants log, none, stderr or the path of a file";
+    trib_fail(why, -EINVAL,
+              "option 'stats': '' is not valid; expected log, none, stderr or "
+              "the path of a file");
     return false;
   }
   return true;
@@ -96,10 +84,24 @@ bool TakeStats(const std::string& value, TributaryOptions* options,
 
 }  // namespace
 
-const char kTributaryOptionKeys[] =
-    "depth=1..32, open_depth=1..32, signature=auto|file|write, "
-    "stats=log|none|stderr|PATH, "
-    "strict=on|off";
+const trib_option_spec kTributaryOptionSpecs[] = {
+    {"depth", "12", nullptr, "frames in the signature of a write", 1,
+     TRIB_SIGNATURE_DEPTH_MAX, offsetof(Fields, depth), TRIB_OPTION_U32},
+    {"open_depth", "5", nullptr, "frames in the signature of who opens a file",
+     1, TRIB_SIGNATURE_DEPTH_MAX, offsetof(Fields, open_depth),
+     TRIB_OPTION_U32},
+    {"signature", "auto", "auto|file|write",
+     "auto: the WAL's of each write, other files' of who opened them", 0, 0,
+     offsetof(Fields, signature), TRIB_OPTION_ENUM},
+    {"stats", "log", nullptr,
+     "where the figures go at the end: log, none, stderr or a path", 0, 0,
+     offsetof(Fields, stats), TRIB_OPTION_TEXT},
+    {"strict", "off", nullptr,
+     "refuse to open when the trace or state file cannot be used", 0, 0,
+     offsetof(Fields, strict), TRIB_OPTION_BOOL},
+    {},
+};
+static_assert(TRIB_SIGNATURE_DEPTH_DEFAULT == 12, "the default above");
 
 bool DropOption(const std::string& key, std::string* options) {
   const std::string searched = "," + *options;
@@ -123,31 +125,32 @@ bool ParseTributaryOptions(const std::string& uri, const char* environment,
 
   KeyValues values;
   if (!ParsePairs(environment == nullptr ? "" : environment,
-                  "TRIBUTARY_OPTIONS", &values, error) ||
-      !ParsePairs(uri.substr(begin), "URI", &values, error)) {
+                  "TRIBUTARY_OPTIONS: ", &values, error) ||
+      !ParsePairs(uri.substr(begin), "", &values, error)) {
     return false;
   }
   TributaryOptions parsed;
-  parsed.depth = TRIB_SIGNATURE_DEPTH_DEFAULT;
   for (const auto& pair : values) {
-    const std::string text = pair.first + "=" + pair.second;
-    parsed.canonical += (parsed.canonical.empty() ? "" : ",") + text;
-    bool good = true;
-    if (pair.first == "depth") {
-      good = TakeDepth(pair.first, pair.second, &parsed.depth, error);
-    } else if (pair.first == "open_depth") {
-      good = TakeDepth(pair.first, pair.second, &parsed.open_depth, error);
-    } else if (pair.first == "signature") {
-      good = TakeSignature(pair.second, &parsed, error);
-    } else if (pair.first == "stats") {
-      good = TakeStats(pair.second, &parsed, error);
-    } else if (pair.first == "strict") {
-      good = TakeStrict(pair.second, &parsed.strict, error);
-    } else {
-      parsed.pipeline += (parsed.pipeline.empty() ? "" : ",") + text;
-    }
-    if (!good) return false;
+    parsed.canonical +=
+        (parsed.canonical.empty() ? "" : ",") + pair.first + "=" + pair.second;
   }
+  Fields fields = {};
+  trib_error why = {};
+  trib_options* given = nullptr;
+  std::vector<char> rest(parsed.canonical.size() + 1);
+  int code = trib_options_open(&given, parsed.canonical.c_str(), &why);
+  if (code == 0) {
+    code = trib_options_take(given, kTributaryOptionSpecs, &fields, &why);
+  }
+  if (code == 0) {
+    code = trib_options_rest(given, rest.data(), rest.size(), &why);
+  }
+  trib_options_close(given);
+  if (code != 0 || !Fill(fields, &parsed, &why)) {
+    *error = why.text;
+    return false;
+  }
+  parsed.pipeline = rest.data();
   *options = parsed;
   return true;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of this adapter and how they meet those of the pipeline. One grammar,
-// "key=value,key=value": what this adapter does not know goes to the pipeline,
-// which refuses unknown keys by naming the valid ones. Plain data.
+// Options of this adapter and how they meet those of the pipeline. One grammar
+// (docs/options.md) and one parser, tributary/options.h: what this adapter does
+// not know goes to the pipeline, which refuses unknown keys by naming the valid
+// ones. Plain data.
 #pragma once
+
+#include <tributary/options.h>
 
 #include <string>
 
@@ -41,5 +44,5 @@ bool ParseTributaryOptions(const std::string& uri, const char* environment,
 // false when the key was not there.
 bool DropOption(const std::string& key, std::string* options);
 
-// The keys that ParseTributaryOptions takes for itself, for error messages.
-extern const char kTributaryOptionKeys[];
+// The keys that ParseTributaryOptions takes for itself.
+extern const trib_option_spec kTributaryOptionSpecs[];

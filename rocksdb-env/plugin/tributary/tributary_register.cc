@@ -100,9 +100,9 @@ __attribute__((visibility("default"))) int RegisterTributary(
 
 int TributaryGetProperty(const void* file_system, const char* name,
                          char** text) {
-  TributaryAdapter* const adapter = file_system == nullptr
-                                  ? TributaryAdapter::First()
-                                  : TributaryFileSystem::AdapterOf(file_system);
+  TributaryAdapter* const adapter =
+      file_system == nullptr ? TributaryAdapter::First()
+                             : TributaryFileSystem::AdapterOf(file_system);
   if (adapter == nullptr || name == nullptr) return -ENOENT;
   std::string value;
   if (strcmp(name, "tributary.status") == 0) {

@@ -12,7 +12,7 @@ namespace {
 
 __attribute__((format(printf, 2, 3))) void AppendLine(std::string* text,
                                                       const char* format, ...) {
-  char line[256];
+  char line[512];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(line, sizeof line, format, arguments);
@@ -99,6 +99,9 @@ std::string TributaryStatusText(const trib_status& status,
   AppendLine(&text, "  errors        drive %llu, trace %llu (%.1f MiB traced)",
              Number(status.drive_errors), Number(status.trace_errors),
              Mebibytes(status.trace_bytes));
+  if (status.trace_stopped[0] != '\0') {
+    AppendLine(&text, "  trace         stopped: %s", status.trace_stopped);
+  }
   return text;
 }
 
@@ -126,6 +129,7 @@ std::string TributaryStatsJson(const trib_status& status,
   json.Add("streams_used", uint64_t{status.streams_used});
   json.Add("trace_bytes", status.trace_bytes);
   json.Add("trace_errors", status.trace_errors);
+  json.Add("trace_stopped", status.trace_stopped);
   json.Add("drive_errors", status.drive_errors);
   json.Add("host_pages", status.host_pages);
   json.Add("gc_pages", status.gc_pages);

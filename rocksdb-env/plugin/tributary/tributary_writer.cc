@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tributary_writer.h"
 
+#include <tributary/client.h>
+
 #include <vector>
 
 #include "rocksdb/env.h"
@@ -11,15 +13,6 @@ using ROCKSDB_NAMESPACE::FileOptions;
 using ROCKSDB_NAMESPACE::ThreadStatus;
 
 namespace {
-
-bool StartsWith(const std::string& text, const char* prefix) {
-  return text.rfind(prefix, 0) == 0;
-}
-
-bool EndsWith(const std::string& text, const std::string& suffix) {
-  return text.size() >= suffix.size() &&
-         text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
-}
 
 // FNV-1a folded to 16 bits; 0 is kept for "unknown".
 uint16_t HashColumnFamily(const std::string& name) {
@@ -61,31 +54,10 @@ void AskThreadStatus(trib_context* who) {
 
 }  // namespace
 
-uint8_t TributaryFileKind(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string name =
-      slash == std::string::npos ? path : path.substr(slash + 1);
-  if (EndsWith(name, ".log")) return TRIB_FILE_WAL;
-  if (EndsWith(name, ".sst") || EndsWith(name, ".ldb")) return TRIB_FILE_SST;
-  if (EndsWith(name, ".blob")) return TRIB_FILE_BLOB;
-  if (EndsWith(name, ".dbtmp")) return TRIB_FILE_TEMP;
-  if (StartsWith(name, "MANIFEST-")) return TRIB_FILE_MANIFEST;
-  if (StartsWith(name, "OPTIONS-")) return TRIB_FILE_OPTIONS;
-  // With db_log_dir the name is "<path with underscores>_LOG".
-  if (name == "LOG" || StartsWith(name, "LOG.old") || EndsWith(name, "_LOG") ||
-      name.find("_LOG.old") != std::string::npos) {
-    return TRIB_FILE_LOG;
-  }
-  if (name == "CURRENT" || name == "IDENTITY" || name == "LOCK") {
-    return TRIB_FILE_CURRENT;
-  }
-  return TRIB_FILE_OTHER;
-}
-
 trib_context TributaryDescribeWriter(const std::string& path,
                                      const FileOptions& options) {
   trib_context who = {};
-  who.file_kind = TributaryFileKind(path);
+  who.file_kind = trib_kind_of(path.c_str());
   who.io_activity = TributaryActivity(options.io_options);
   who.level = TRIB_LEVEL_UNKNOWN;
 #if TRIB_ROCKSDB_AT_LEAST(10, 1)

@@ -15,9 +15,6 @@
   (ROCKSDB_MAJOR > (major) ||               \
    (ROCKSDB_MAJOR == (major) && ROCKSDB_MINOR >= (minor)))
 
-// enum trib_file_kind, from the names RocksDB gives its files.
-uint8_t TributaryFileKind(const std::string& path);
-
 // The context of a file that this thread is opening. Column family and output
 // level are known only while RocksDB tracks threads (enable_thread_tracking);
 // asking costs some microseconds, so only SST and blob files are asked about.

@@ -305,6 +305,26 @@ static int killed(void) {
     return pieces("parent");
 }
 
+/* A build's many short processes, eight at a time: more than there are places for at once. */
+static int many(void) {
+    const int count = 5000;
+    int running = 0, status, code = 0;
+
+    close(make("many"));
+    for (int i = 0; i < count; i++) {
+        if (running == 8 && wait(&status) > 0)
+            code |= status, running--;
+        if (fork() == 0) {
+            int fd = open("many", O_WRONLY);
+            _exit(pwrite(fd, "0123456789", 10, 10L * i) == 10 ? 0 : 1);
+        }
+        running++;
+    }
+    while (wait(&status) > 0)
+        code |= status;
+    return code ? 1 : 0;
+}
+
 static int zombies(void) {
     for (int i = 0; i < 50; i++)
         if (fork() == 0)
@@ -341,6 +361,7 @@ int main(int count, char **values) {
                                             {"prefork_late_leaves", prefork_late_leaves},
                                             {"killed", killed},
                                             {"zombies", zombies},
+                                            {"many", many},
                                             {NULL, NULL}};
     self = values[0];
     if (count > 2 && strcmp(values[1], "pieces") == 0)

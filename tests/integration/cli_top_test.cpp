@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// `trib top` and the tables of `trib status --json`, on a real daemon with a real hooked writer: as text, and in a
+// pseudo-terminal.
+#include <pty.h>
+#include <sys/ioctl.h>
+
+#include "support/daemon.hpp"
+
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+TEST_CASE("tables of a running daemon") {
+    WARN("a sanitizer's runtime has to come before every preloaded library: not tested");
+}
+#else
+
+using namespace trib_test;
+
+namespace {
+
+// Two call paths of one process: printf into one file over and over (it dies), and echo into one that grows.
+std::string script(const Folder &folder) {
+    const std::string f = folder / "";
+    return "exec 3>" + f + "grows; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); printf %4096d $i >" + f +
+           "again; echo $i-------- >&3; done; printf done >" + f + "done; sleep 60";
+}
+
+std::string top(const Daemon &daemon) {
+    const Outcome outcome = trib({"top", daemon.socket(), "--once"});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome.out;
+}
+
+bool has_written(const Daemon &daemon) {
+    return access((daemon.folder() / "done").c_str(), F_OK) == 0 && daemon.status()["clock_bytes"] > 3000 * 4096;
+}
+
+// A terminal of 30 lines, 90 columns, with `trib top` in it.
+class Terminal {
+  public:
+    explicit Terminal(const std::string &socket) {
+        winsize size = {30, 90, 0, 0};
+        pid_ = forkpty(&fd_, nullptr, nullptr, &size);
+        if (pid_ == 0) {
+            setenv("TERM", "xterm", 1);
+            execl(TRIB_BINARY_DIR "/cli/trib", "trib", "top", socket.c_str(), "--interval", "0.3", nullptr);
+            _exit(127);
+        }
+        fcntl(fd_, F_SETFL, O_NONBLOCK);
+    }
+    ~Terminal() {
+        if (pid_ > 0) {
+            kill(pid_, SIGKILL);
+            waitpid(pid_, nullptr, 0);
+        }
+        close(fd_);
+    }
+    Terminal(const Terminal &) = delete;
+    Terminal &operator=(const Terminal &) = delete;
+
+    void type(char key) {
+        seen_.clear();
+        REQUIRE(write(fd_, &key, 1) == 1);
+    }
+    bool shows(const std::string &text) {
+        return comes_true([&] {
+            char part[4096];
+            for (ssize_t got; (got = read(fd_, part, sizeof part)) > 0;)
+                seen_.append(part, static_cast<size_t>(got));
+            return has(seen_, text);
+        });
+    }
+    int exit_status() {
+        int status = -1;
+        comes_true([&] {
+            (void)shows_nothing_more();
+            return waitpid(pid_, &status, WNOHANG) == pid_;
+        });
+        pid_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+  private:
+    bool shows_nothing_more() {
+        char part[4096];
+        return read(fd_, part, sizeof part) <= 0;
+    }
+    int fd_ = -1;
+    pid_t pid_ = -1;
+    std::string seen_;
+};
+
+} // namespace
+
+TEST_CASE("top prints who writes, where it goes and who has joined") {
+    Daemon daemon({"--policy", "pcstream", "--set", "capacity=64M,superblock=256K"});
+    Recorded writer(daemon, script(daemon.folder()));
+    REQUIRE(comes_true([&] { return has_written(daemon); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(600)); // tables are at most half a second old
+    const Json status = daemon.status();
+    REQUIRE(status["paths"].size() >= 2);
+    const Json &first = status["paths"][0];
+    CHECK(first["written_bytes"] == 3000 * 4096);
+    CHECK(first["lifetime_bytes"] > 4096); // until the shell truncates it: its own bytes and what echo wrote meanwhile
+    CHECK(first["lifetime_bytes"] < 3 * 4096);
+    CHECK(first["frames"].size() >= 1);
+    CHECK(status["paths"][1]["written_bytes"] > 20000);
+    CHECK(status["paths"][1]["lifetime_bytes"] == 0); // nothing of it has died
+    CHECK(status["paths_total"] == status["paths"].size());
+    uint64_t pages = 0;
+    for (const Json &stream : status["streams"])
+        pages += stream["host_pages"].get<uint64_t>();
+    CHECK(pages == status["host_pages"]);
+    CHECK(pages > 0);
+    REQUIRE(status["producers"].size() == 1);
+    CHECK(status["producers"][0]["pid"] == writer.pid());
+    CHECK(status["producers"][0]["events_dropped"] == status["events_dropped"]);
+    CHECK(status["producers"][0]["bytes"] == status["clock_bytes"]);
+
+    const std::string text = top(daemon);
+    INFO(text);
+    CHECK(widest_line(text) <= 80);
+    CHECK(has(text, "placement placed (emulated"));
+    CHECK(has(text, "under policy pcstream"));
+    CHECK(has(text, "CALL PATHS  "));
+    CHECK(has(text, "11.7 MiB"));
+    CHECK(has(text, "STREAMS  "));
+    CHECK(has(text, "PROCESSES  1 of 1 joined now"));
+    CHECK(has(text, std::to_string(writer.pid()) + " "));
+}
+
+TEST_CASE("losses, uncovered programs, pauses and the level of placement are seen from outside") {
+    Daemon daemon({"--drive", "none", "--set", "process-ring=1024"});
+    Recorded writer(daemon, script(daemon.folder()) + "& env -i /bin/true; wait");
+    REQUIRE(comes_true([&] { return daemon.status()["starts_uncovered"] == 1; }));
+    REQUIRE(trib({"daemon", "pause", daemon.socket()}).code == 0);
+    CHECK(daemon.status()["paused"] == 1);
+    const std::string text = top(daemon);
+    INFO(text);
+    CHECK(has(text, "PAUSED"));
+    CHECK(has(text, "placement none (no drive: streams are"));
+    CHECK(has(text, "uncovered 1 start: "));
+    CHECK(has(text, "true (cleared environment)"));
+    CHECK(has(trib({"status", daemon.socket()}).out, ", paused"));
+    REQUIRE(trib({"daemon", "resume", daemon.socket()}).code == 0);
+    CHECK_FALSE(has(top(daemon), "PAUSED"));
+}
+
+TEST_CASE("names that a program chose cannot steer the terminal") {
+    Daemon daemon({"--drive", "none"});
+    const std::string odd = daemon.folder() / "a\033[31mb";
+    REQUIRE(run({"cp", "/bin/sh", odd}).code == 0);
+    REQUIRE(run({odd, "-c", "echo x >" + (daemon.folder() / "f")},
+                {{"LD_PRELOAD", TRIB_BINARY_DIR "/preload/libtributary-preload.so"},
+                 {"TRIBUTARY_SESSION", daemon.socket()}})
+                .code == 0);
+    Recorded writer(daemon, "'" + odd + "' -c 'echo x >" + (daemon.folder() / "g") + "; sleep 60'");
+    REQUIRE(comes_true([&] { return has(top(daemon), "a?[31mb"); }));
+    CHECK_FALSE(has(top(daemon), "\033"));
+}
+
+TEST_CASE("in a terminal top redraws, sorts by key and ends with q") {
+    Daemon daemon({"--policy", "pcstream", "--set", "capacity=64M,superblock=256K"});
+    Recorded writer(daemon, script(daemon.folder()));
+    REQUIRE(comes_true([&] { return has_written(daemon); }));
+    Terminal terminal(daemon.socket());
+    REQUIRE(terminal.shows("by bytes"));
+    CHECK(terminal.shows("q quit"));
+    terminal.type('l');
+    CHECK(terminal.shows("lifetime"));
+    terminal.type('s');
+    CHECK(terminal.shows("stream"));
+    terminal.type('q');
+    CHECK(terminal.exit_status() == 0);
+}
+
+TEST_CASE("top outlives its daemon and says that nobody answers") {
+    Daemon daemon({"--drive", "none"});
+    Terminal terminal(daemon.socket());
+    REQUIRE(terminal.shows("by bytes"));
+    CHECK(daemon.stop() == 0);
+    CHECK(terminal.shows("no daemon answers"));
+    terminal.type('q');
+    CHECK(terminal.exit_status() == 0);
+    check_refusal(trib({"top", daemon.socket()}), 1);
+    check_refusal(trib({"top", "--interval", "0"}), 2);
+}
+
+#endif

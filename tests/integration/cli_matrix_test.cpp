@@ -171,10 +171,9 @@ TEST_CASE(
 TEST_CASE("where the best of several choices is shown, it is the best") {
     Folder folder;
     write_experiments(folder);
-    const Json json =
-        matrix_json(folder, {"--policy", "oracle", "--policy", "three:oracle,death_window=3", "--policy",
-                             "ten:oracle,death_window=10", "--policy", "thirty:oracle,death_window=30", "--gc", "same",
-                             "--gc", "shared"});
+    const Json json = matrix_json(folder, {"--policy", "oracle", "--policy", "three:oracle,death_window=3", "--policy",
+                                           "ten:oracle,death_window=10", "--policy", "thirty:oracle,death_window=30",
+                                           "--gc", "same", "--gc", "shared"});
     std::set<std::string> winners;
     for (const char *workload : {"heat", "tree"})
         for (const char *gc : {"same", "shared"})

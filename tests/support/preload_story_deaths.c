@@ -166,8 +166,6 @@ static void story_unheld(void) {
 }
 
 const struct story stories_of_deaths[] = {
-    {"names", story_names}, {"ranges", story_ranges}, {"nameless", story_nameless},
-    {"shared", story_shared},
-    {"sizes", story_sizes},
-    {"map", story_map},     {"unheld", story_unheld}, {NULL, NULL},
+    {"names", story_names}, {"ranges", story_ranges}, {"nameless", story_nameless}, {"shared", story_shared},
+    {"sizes", story_sizes}, {"map", story_map},       {"unheld", story_unheld},     {NULL, NULL},
 };

@@ -128,7 +128,8 @@ TEST_CASE("a record goes on over many blocks") {
     trib_redo_cursor cursor{};
     std::vector<uint32_t> found;
     for (size_t at = 0; at < all.size(); at += 100) {
-        const Read got = read(cursor, Bytes(all.begin() + long(at), all.begin() + long(std::min(at + 100, all.size()))));
+        const Read got =
+            read(cursor, Bytes(all.begin() + long(at), all.begin() + long(std::min(at + 100, all.size()))));
         REQUIRE(got.count >= 0);
         for (const trib_redo_page &page : got.pages)
             found.push_back(page.page);

@@ -455,19 +455,13 @@ int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struc
 int trib_live_close(struct trib_live *live) {
     atomic_store_explicit(&live->stop, true, memory_order_release);
     pthread_join(live->thread, NULL);
-<<<<<<< HEAD
     atomic_store(&live->is_over, true);
     trib_metrics_file_close(live->metrics);
     live->metrics = NULL;
-    if (live->trace)
-        check_trace(live, trib_trace_writer_close(live->trace));
-    live->trace = NULL;
-=======
     struct trib_trace_writer *trace = live->trace;
     live->trace = NULL; /* gone, whatever closing says */
     if (trace)
         check_trace(live, trib_trace_writer_close(trace));
->>>>>>> contract
     int rc = live->first_error;
     free_live(live);
     return rc;

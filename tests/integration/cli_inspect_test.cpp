@@ -132,6 +132,53 @@ TEST_CASE("inspect tells what a trace holds") {
     }
 }
 
+TEST_CASE("the peak of live data is that of all times, not of the end") {
+    Folder folder;
+    {
+        TraceWriter trace(folder.file("t"));
+        trib_event event{};
+        event.kind = TRIB_EVENT_WRITE;
+        event.stream = TRIB_STREAM_UNDECIDED;
+        event.file = 1;
+        event.length_bytes = 3 * MIB;
+        trace.event(event);
+        event.kind = TRIB_EVENT_DEATH;
+        event.cause = TRIB_CAUSE_UNLINK;
+        event.length_bytes = TRIB_LENGTH_TO_END;
+        trace.event(event);
+        event.kind = TRIB_EVENT_WRITE;
+        event.cause = TRIB_CAUSE_NONE;
+        event.file = 2;
+        event.length_bytes = MIB;
+        trace.event(event);
+    }
+    const Json json = trib({"inspect", folder.file("t"), "--json"}).json();
+    CHECK(json["trace"]["peak_live_bytes"] == 3 * MIB);
+    CHECK(json["trace"]["host_bytes"] == 4 * MIB);
+}
+
+TEST_CASE("a truncated file ends where it was cut: a death up to there takes its last block along") {
+    Folder folder;
+    {
+        TraceWriter trace(folder.file("t"));
+        const auto add = [&](uint8_t kind, uint64_t file, uint64_t offset, uint64_t length, uint8_t cause) {
+            trib_event event{};
+            event.kind = kind;
+            event.stream = TRIB_STREAM_UNDECIDED;
+            event.file = file;
+            event.offset_bytes = offset;
+            event.length_bytes = length;
+            event.cause = cause;
+            trace.event(event);
+        };
+        add(TRIB_EVENT_WRITE, 1, 0, 12288, TRIB_CAUSE_NONE);
+        add(TRIB_EVENT_DEATH, 1, 5000, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+        add(TRIB_EVENT_DEATH, 1, 0, 5000, TRIB_CAUSE_TRIM);
+        add(TRIB_EVENT_WRITE, 2, 0, 16384, TRIB_CAUSE_NONE);
+    }
+    CHECK(trib({"inspect", folder.file("t"), "--json"}).json()["trace"]["peak_live_bytes"] == 16384);
+}
+
 TEST_CASE("inspect refuses damaged traces and forgives a cut on request") {
     Folder folder;
     write_trace(folder.file("t"), 100 * MIB);

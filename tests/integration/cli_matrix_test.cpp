@@ -168,6 +168,25 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("where the best of several choices is shown, it is the best") {
+    Folder folder;
+    write_experiments(folder);
+    const Json json = matrix_json(folder, {"--policy", "oracle", "--policy", "three:oracle,death_window=3", "--policy",
+                                           "ten:oracle,death_window=10", "--policy", "thirty:oracle,death_window=30",
+                                           "--gc", "same", "--gc", "shared"});
+    std::set<std::string> winners;
+    for (const char *workload : {"heat", "tree"})
+        for (const char *gc : {"same", "shared"})
+            for (const char *victim : {"greedy", "cost-benefit"}) {
+                std::pair<double, std::string> best{1e9, ""};
+                for (const char *label : {"three", "ten", "thirty"})
+                    best = std::min(best, {steady(json, workload, label, gc, victim), label});
+                CHECK(steady(json, workload, "oracle", gc, victim) == best.first);
+                winners.insert(best.second);
+            }
+    CHECK(winners.size() > 1);
+}
+
 TEST_CASE("what a workload lacks is said, and is no failure") {
     Folder folder;
     write_experiments(folder);

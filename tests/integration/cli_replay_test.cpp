@@ -119,6 +119,24 @@ TEST_CASE("lifetimes are what the trace says") {
         CHECK(row["lifetime"][quantile].get<double>() == Approx(3.0 * MIB).epsilon(0.016));
 }
 
+TEST_CASE("by address the lifetime of a block is counted in blocks that reached the drive") {
+    Folder folder;
+    {
+        TraceWriter trace(folder.file("t"));
+        for (int i = 0; i < 101; i++)
+            trace.event(write_event(1, 0, 4096, 0xAB));
+    }
+    const Json json =
+        trib({"replay", "--trace", folder.file("t"), "--policy", "sepbit", "--drive", DRIVE, "--json"}).json();
+    uint64_t died = 0;
+    for (const Json &stream : json["streams"]) {
+        died += stream["died_bytes"].get<uint64_t>();
+        if (stream["died_bytes"] > 0)
+            CHECK(stream["lifetime"]["mean"] == 4096); // overwritten by the next
+    }
+    CHECK(died == 100 * 4096);
+}
+
 TEST_CASE("the summary is for people: 80 columns, the figures of the JSON") {
     Folder folder;
     write_trace(folder.file("t"), 200 * MIB);

@@ -58,6 +58,16 @@ TEST_CASE("histogram quantiles are weighted and within the promised error") {
     CHECK(histogram.mean() == Approx(sum / double(total)));
 }
 
+TEST_CASE("a quantile at the end of a value's share is that value") {
+    Histogram histogram;
+    for (uint64_t value : {10, 20, 30, 40})
+        histogram.add(value, 5);
+    CHECK(histogram.quantile(0.25) == 10);
+    CHECK(histogram.quantile(0.26) == 20);
+    CHECK(histogram.quantile(0.5) == 20);
+    CHECK(histogram.quantile(1) == 40);
+}
+
 TEST_CASE("merged histograms are the histogram of both") {
     Histogram a, b, both;
     for (uint64_t value : {5u, 500u, 50000u}) {
@@ -79,6 +89,10 @@ TEST_CASE("numbers are short and readable") {
     CHECK(cli::grouped(999) == "999");
     CHECK(cli::grouped(1234567) == "1,234,567");
     CHECK(cli::si(999) == "999");
+    CHECK(cli::si(999.4) == "999");
+    CHECK(cli::si(999.7) == "1.00k"); // never a thousand of a unit
+    CHECK(cli::si(999.7e6) == "1.00G");
+    CHECK(cli::size_text(1023.8) == "1.00 KiB");
     CHECK(cli::si(1234) == "1.23k");
     CHECK(cli::si(45.6e6) == "45.6M");
     CHECK(cli::size_text(4096) == "4.00 KiB");

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "support/preload.hpp"
@@ -114,6 +115,21 @@ TEST_CASE("parts of files die and are synced") {
                                                     "sync 0+end fsync", "sync 0+end close"});
     CHECK(Story("nameless", session).of("a") ==
           Lines{"write 0+100", "write 100+100", "write 200+100", "death 0+end unlink"});
+}
+
+TEST_CASE("nothing dies of a file that is made as long as it is, or longer") {
+    CHECK(Story("sizes", true).of("a") == Lines{"write 0+100", "sync 0+end close"});
+}
+
+TEST_CASE("a nameless file dies with the parent's descriptor, not with a child's") {
+    const Story story("shared", true);
+    Lines deaths, others;
+    for (const std::string &line : story.of("a"))
+        (line.rfind("death", 0) == 0 ? deaths : others).push_back(line);
+    CHECK(deaths == Lines{"death 0+end unlink"});
+    REQUIRE_FALSE(story.of("a").empty());
+    CHECK(story.of("a").back() == "death 0+end unlink");
+    CHECK(std::count(others.begin(), others.end(), "write 100+100") == 1);
 }
 
 TEST_CASE("pages written through memory are told of when they are synced") {

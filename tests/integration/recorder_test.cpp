@@ -24,7 +24,6 @@
 #include "support/recorder_inside.h"
 
 using trib_test::Folder;
-using trib_test::join;
 using trib_test::submit_as_is;
 
 namespace {
@@ -59,6 +58,13 @@ struct Recorder {
         return counts;
     }
 
+    // A process has its answer before it is counted.
+    void wait_for(uint64_t trib_test_counts::*count, uint64_t value) const {
+        for (unsigned i = 0; i < 1000 && counts().*count != value; i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        REQUIRE(counts().*count == value);
+    }
+
   private:
     static void on_name(void *arg, uint64_t file, const char *path) {
         static_cast<Recorder *>(arg)->names[file] = path;
@@ -83,6 +89,14 @@ void sleep_ms(unsigned ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
+// A busy machine may let a joining time out.
+trib_client *join(const std::string &address) {
+    trib_client *client = nullptr;
+    for (unsigned i = 0; i < 20 && !(client = trib_test::join(address)); i++)
+        sleep_ms(100);
+    return client;
+}
+
 } // namespace
 
 TEST_CASE("what is stamped after a round began waits for the next, so that no effect comes before its cause") {
@@ -91,10 +105,11 @@ TEST_CASE("what is stamped after a round began waits for the next, so that no ef
     trib_client *first = join(folder / "s"), *second = join(folder / "s");
     REQUIRE((first && second));
     const uint64_t now_ns = trib_now_ns();
-    REQUIRE(submit_as_is(first, write_of(1, now_ns + 400 * kMillisecond)));
+    REQUIRE(submit_as_is(first, write_of(1, now_ns + 4000 * kMillisecond)));
     CHECK(recorder.take_all().empty());
-    REQUIRE(submit_as_is(second, write_of(2, now_ns + 200 * kMillisecond)));
-    sleep_ms(500);
+    REQUIRE(submit_as_is(second, write_of(2, now_ns + 2000 * kMillisecond)));
+    while (trib_now_ns() <= now_ns + 4000 * kMillisecond)
+        sleep_ms(50);
     const std::vector<trib_event> events = recorder.take_all();
     REQUIRE(events.size() == 2);
     CHECK(events[0].file == 2);
@@ -145,7 +160,7 @@ TEST_CASE("a ring is not taken back while a name waits in it") {
     REQUIRE(client);
     REQUIRE(submit_as_is(client, write_of(7, trib_now_ns())));
     REQUIRE(submit_as_is(client, write_of(7, trib_now_ns())));
-    trib_client_close(client); // another thread of the process may still be inside a call
+    trib_test::trib_test_leave(client);
     REQUIRE(recorder.take(1).size() == 1);
     REQUIRE(trib_test::trib_test_put_name(client, 7, "seven"));
     CHECK(recorder.take().size() == 1);
@@ -153,6 +168,7 @@ TEST_CASE("a ring is not taken back while a name waits in it") {
     CHECK(recorder.names[7] == "seven");
     recorder.take();
     CHECK(recorder.counts().processes_live == 0);
+    trib_client_close(client);
 }
 
 TEST_CASE("a call path is known once its modules are, not before") {
@@ -250,10 +266,11 @@ TEST_CASE("what a process had before exec is given back when its next program jo
     REQUIRE(former);
     REQUIRE(trib_client_open(&next, (folder / "s").c_str(), nullptr) == 0);
     trib_test::trib_test_set_image(next, 4711);
-    REQUIRE(trib_client_join(next) == 0);
+    for (unsigned i = 0; i < 20 && trib_client_join(next) != 0; i++)
+        sleep_ms(100);
+    recorder.wait_for(&trib_test_counts::processes, 2);
     recorder.take();
     recorder.take();
-    CHECK(recorder.counts().processes == 2);
     CHECK(recorder.counts().processes_live == 1);
     trib_client_close(next);
     trib_client_close(former);
@@ -320,8 +337,9 @@ TEST_CASE("the next daemon is told what its predecessor knew, and once what nobo
         recorder = std::make_unique<Recorder>(folder / "s");
         for (missed = 1; !trib_client_submit(client, &event); missed++)
             sleep_ms(10);
+        recorder->wait_for(&trib_test_counts::rejoined, 1);
+        recorder->wait_for(&trib_test_counts::events_dropped, missed);
         recorder->take();
-        CHECK(recorder->counts().rejoined == 1);
         CHECK(recorder->counts().events_dropped == missed);
         CHECK(recorder->counts().bytes_dropped == missed * 100);
         CHECK(recorder->signatures[event.who.signature] == 1);

@@ -12,6 +12,7 @@ void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_
 uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really);
 bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
 bool trib_test_is_known(struct trib_client *client, uint64_t key);
+void trib_test_leave(struct trib_client *client);
 void trib_test_set_image(struct trib_client *client, uint64_t image);
 
 bool trib_test_claim_without_publishing(struct trib_client *client, const struct trib_event *event) {
@@ -77,4 +78,8 @@ bool trib_test_is_known(struct trib_client *client, uint64_t key) {
 
 void trib_test_set_image(struct trib_client *client, uint64_t image) {
     client->image = image;
+}
+
+void trib_test_leave(struct trib_client *client) {
+    atomic_store(&client->hand->attachments[0].head->left, 1);
 }

@@ -271,7 +271,7 @@ int main(int count, char **arguments) {
         fds[i] = open(name(), O_RDWR | O_CREAT, 0600);
     for (long step = strtol(arguments[3], NULL, 10); step; step--) {
         unsigned which = below(sizeof deeds / sizeof *deeds);
-        errno = 1234;
+        errno = step % 2 ? 1234 : 0;
         long result = deeds[which]();
         printf("%u %ld %d\n", which, result, errno);
     }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -72,6 +73,36 @@ static void story_nameless(void) {
     close(second);
 }
 
+/* The child has it, too, and ends first: it is the parent's to say when it dies. */
+static void story_shared(void) {
+    int fd = make("a", O_RDWR), status;
+
+    check(write(fd, data, 100) == 100);
+    check(unlink("a") == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(fd);
+        exit(0);
+    }
+    check(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    child = fork();
+    if (child == 0)
+        exit(0); /* as open as it is */
+    check(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    check(pwrite(fd, data, 100, 100) == 100);
+    close(fd);
+}
+
+/* To the size that it has, and to more: nothing dies. */
+static void story_sizes(void) {
+    int fd = make("a", O_RDWR);
+
+    check(write(fd, data, 100) == 100);
+    check(ftruncate(fd, 100) == 0 && ftruncate(fd, 200) == 0);
+    check(truncate("a", 200) == 0 && truncate("a", 300) == 0);
+    check(close(fd) == 0);
+}
+
 static void story_map(void) {
     int fd = make("a", O_RDWR);
 
@@ -135,6 +166,6 @@ static void story_unheld(void) {
 }
 
 const struct story stories_of_deaths[] = {
-    {"names", story_names}, {"ranges", story_ranges}, {"nameless", story_nameless},
-    {"map", story_map},     {"unheld", story_unheld}, {NULL, NULL},
+    {"names", story_names}, {"ranges", story_ranges}, {"nameless", story_nameless}, {"shared", story_shared},
+    {"sizes", story_sizes}, {"map", story_map},       {"unheld", story_unheld},     {NULL, NULL},
 };

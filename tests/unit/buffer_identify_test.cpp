@@ -175,12 +175,14 @@ TEST_CASE("a space that is truncated and begun again has another number") {
 
 TEST_CASE("tags and adopted signatures tell modifications apart") {
     trib_identify_innodb(true);
-    uint64_t seen[5];
-    for (uint32_t step = 0; step < 5; step++) { // one call site, or the paths would differ by themselves
+    uint64_t seen[6];
+    for (uint32_t step = 0; step < 6; step++) { // one call site, or the paths would differ by themselves
         if (step == 1)
             CHECK(trib_buffer_api_1.tag(7) == 0);
         if (step == 2)
             CHECK(trib_buffer_api_1.tag(0) == 7);
+        if (step == 5)
+            CHECK(trib_buffer_api_1.tag(8) == 0);
         trib_buffer_api_1.adopt(step == 3 ? 0x5555 : 0);
         dirty(30, step + 1);
         seen[step] = write_page(0xa00, {30, step + 1}).who.signature;
@@ -189,6 +191,9 @@ TEST_CASE("tags and adopted signatures tell modifications apart") {
     CHECK(seen[2] == seen[0]);
     CHECK(seen[3] == 0x5555);
     CHECK(seen[4] == seen[0]);
+    CHECK(seen[5] != seen[0]);
+    CHECK(seen[5] != seen[1]); // another tag
+    CHECK(trib_buffer_api_1.tag(0) == 8);
     CHECK(trib_buffer_api_1.capture() != 0);
 }
 

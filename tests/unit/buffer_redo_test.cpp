@@ -2,6 +2,7 @@
 // MariaDB's redo records: which pages does a mini-transaction change?
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -118,6 +119,22 @@ TEST_CASE("a record goes on in the next block") {
         CHECK(second.pages[0].page == 3);
         CHECK(cursor.skip_bytes == 0);
     }
+}
+
+TEST_CASE("a record goes on over many blocks") {
+    Bytes all;
+    add_record(all, 0x30, 1, 2, 700);
+    add_record(all, 0x30, 1, 3, 4);
+    trib_redo_cursor cursor{};
+    std::vector<uint32_t> found;
+    for (size_t at = 0; at < all.size(); at += 100) {
+        const Read got =
+            read(cursor, Bytes(all.begin() + long(at), all.begin() + long(std::min(at + 100, all.size()))));
+        REQUIRE(got.count >= 0);
+        for (const trib_redo_page &page : got.pages)
+            found.push_back(page.page);
+    }
+    CHECK(found == std::vector<uint32_t>{2, 3});
 }
 
 TEST_CASE("records about files name no page") {

@@ -22,7 +22,8 @@ trib_verdict judge(trib_self_test &test, unsigned flushes, unsigned period, uint
 } // namespace
 
 TEST_CASE("nine tenths of a thousand") {
-    trib_self_test good{}, bad{};
+    trib_self_test good{}, just{}, bad{};
+    CHECK(judge(just, 1500, 10) == TRIB_VERDICT_PASSED); // 900 of the 1,000 behind the first
     CHECK(judge(good, 1500, 20) == TRIB_VERDICT_PASSED);
     CHECK(judge(good, 5000, 2) == TRIB_VERDICT_OPEN); // once passed, passed
     CHECK(judge(bad, 1500, 5) == TRIB_VERDICT_FAILED);

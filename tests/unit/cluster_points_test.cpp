@@ -64,6 +64,17 @@ TEST_CASE("fewer distinct points than clusters: no cluster is made up") {
     REQUIRE(found.centroids == std::vector<double>{2, 5});
 }
 
+TEST_CASE("a cluster that has lost its last point has no number") {
+    const std::vector<double> values = {9, 1}, weights = {1, 1};
+    const trib_points points = points_of(values, weights, 1, 3);
+    Labels labels = {2, 0};
+    std::vector<double> centroids = {1, 5, 9};
+    REQUIRE(trib_points_order(&points, 3, labels.data(), centroids.data()) == 2);
+    REQUIRE(labels == Labels{1, 0});
+    REQUIRE(centroids[0] == 1);
+    REQUIRE(centroids[1] == 9);
+}
+
 TEST_CASE("centres as far from the origin as each other come in the order of their coordinates") {
     const auto found = cluster({1, 0, 0, 1}, {2, 1}, 2, 2); // the first is the first seed
     REQUIRE(found.labels == Labels{1, 0});

@@ -49,6 +49,7 @@ TEST_CASE("class names are the same in every run and release") {
         {"Lorg/x/Service$$EnhancerBySpringCGLIB$$5a3f;", "org.x.Service"},
         {"Lorg/x/Service$$SpringCGLIB$$0;", "org.x.Service"},
         {"Lorg/x/Entity$ByteBuddy$a8Zt9;", "org.x.Entity"},
+        {"L$ByteBuddy$a8Zt9;", "$ByteBuddy$a8Zt9"}, // what would be left is no name
     };
     for (const auto &[signature, name] : cases)
         CHECK(name_of(signature) == name);

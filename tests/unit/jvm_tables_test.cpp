@@ -45,6 +45,9 @@ TEST_CASE("bytes of a signature add up over threads") {
     }
     CHECK((writes == 80000 && bytes == 4 * (20000 - 1))); // 0 + 1 + 2, again and again, but the last
     CHECK(trib_tally_lost() == 0);
+    for (uint64_t n = 1; n <= 9; n++) // all begin to look at one row, and look at eight
+        trib_tally_add(5000 + (n << 20), 1);
+    CHECK(trib_tally_lost() == 1);
 }
 #else
 TEST_CASE("the JVM adapter's tables") {

@@ -192,7 +192,8 @@ TEST_CASE("malformed items in a block with a right checksum are refused with the
         word = "malformed";
     }
     SECTION("too many frames") {
-        payload = bytes({signature, 9, 1, 2, 3, 4, 5, 6, 7, 8, 33}), word = "malformed";
+        // 33 of ten bytes each, all there
+        payload = bytes({signature, 0xD3, 0x02, 1, 2, 3, 4, 5, 6, 7, 8, 33}) + std::string(330, 1), word = "malformed";
     }
     SECTION("missing frames") {
         payload = bytes({signature, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}), word = "malformed";

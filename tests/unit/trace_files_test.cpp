@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <string>
+#include <thread>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,6 +19,10 @@
 
 #include "support/events.hpp"
 #include "support/trace_file.hpp"
+
+extern "C" {
+#include "trace/output.h"
+}
 
 using namespace trib_test;
 
@@ -376,6 +383,44 @@ TEST_CASE("a recording that outgrows a file goes on in the next, and is read as 
         REQUIRE(same_events(read.events, events));
         trib_trace_reader_close(reader);
     }
+}
+
+TEST_CASE("a number that rotation does not give is part of the name") {
+    ScratchFolder folder;
+    for (const char *name : {"t.07", "t.0", "t.1234", "t7"}) {
+        const auto path = folder.file(name);
+        trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
+        const auto events = fill_files(writer, path, 3);
+        REQUIRE(trib_trace_writer_close(writer) == 0);
+        CAPTURE(name);
+        CHECK(same_events(read_trace(path).events, events));
+        CHECK(files_missing(path) == 0);
+    }
+}
+
+TEST_CASE("what a full pipe takes in pieces arrives whole") {
+    int ends[2];
+    REQUIRE(pipe2(ends, O_NONBLOCK) == 0);
+    REQUIRE(fcntl(ends[1], F_SETPIPE_SZ, 4096) > 0);
+    std::string sent(200000, 0), got;
+    for (size_t i = 0; i < sent.size(); i++)
+        sent[i] = static_cast<char>(i * 2654435761u >> 24);
+    std::thread reader([&] {
+        char part[1000]; // never a whole page, so that the writer finds room for parts
+        pollfd there{ends[0], POLLIN, 0};
+        while (got.size() < sent.size() && poll(&there, 1, 10000) == 1) {
+            const ssize_t bytes = read(ends[0], part, sizeof part);
+            if (bytes <= 0)
+                break;
+            got.append(part, static_cast<size_t>(bytes));
+        }
+    });
+    const trib_trace_output output{ends[1], false};
+    CHECK(trib_trace_output_write(&output, sent.data(), sent.size()) == 0);
+    reader.join();
+    CHECK(got == sent);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST_CASE("a recording may be followed over its files") {

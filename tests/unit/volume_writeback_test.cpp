@@ -65,6 +65,7 @@ class Volume {
     trib_volume *volume = nullptr;
     std::vector<Io> ios;
     int sink_error = 0;
+    std::vector<int> next_errors; // of the next writes, before sink_error
 
   private:
     int run(int (*call)(trib_volume *, const trib_event *), trib_event_kind kind, uint64_t file, uint64_t offset,
@@ -81,7 +82,11 @@ class Volume {
     static int on_write(void *arg, const trib_event *cause, uint64_t lba, uint32_t blocks) {
         auto *self = static_cast<Volume *>(arg);
         self->ios.push_back({'w', lba, blocks, cause->who.signature});
-        return self->sink_error;
+        if (self->next_errors.empty())
+            return self->sink_error;
+        const int error = self->next_errors.front();
+        self->next_errors.erase(self->next_errors.begin());
+        return error;
     }
     static int on_discard(void *arg, uint64_t lba, uint64_t blocks) {
         auto *self = static_cast<Volume *>(arg);
@@ -447,4 +452,19 @@ TEST_CASE("a read touches the pages that hold its bytes, and no other") {
     REQUIRE(v.take() == Ios{{'r', 0, 2, 0}});
     REQUIRE(v.read(7, 2 * PAGE - 1, PAGE + 1) == 0);
     REQUIRE(v.take() == Ios{{'r', 1, 2, 0}});
+}
+
+TEST_CASE("what the drive refuses in the middle of a write is the write's answer") {
+    Volume v(100);
+    REQUIRE(v.write(7, 0, PAGE) == 0);
+    REQUIRE(v.write(8, 0, PAGE) == 0); // between the first and the second block of 7
+    REQUIRE(v.write(7, PAGE, PAGE) == 0);
+    v.take();
+    v.next_errors = {-EIO, 0};
+    REQUIRE(v.write(7, 0, 2 * PAGE) == -EIO);
+    v.next_errors = {0, -EIO};
+    REQUIRE(v.write(7, 0, 2 * PAGE) == -EIO);
+    v.take();
+    REQUIRE(v.write(7, 0, 2 * PAGE) == 0);
+    REQUIRE(v.take() == Ios{{'w', 0, 1, 1}, {'w', 2, 1, 1}});
 }

@@ -5,8 +5,8 @@
 usage: run_page.py PAGE FOLDER_OF_TRIB FOLDER_OF_LIBRARIES
 
 Blocks fenced as "console run" hold "$ command" lines, each followed by what it prints. All blocks of a page are one
-shell in an empty folder. Numbers, sizes and runs of spaces may differ; "..." stands for any text, alone on a line for any
-lines, and a rule of dashes for one of any length. A command must succeed, unless "# exit N" ends its line. What a
+shell in an empty folder. Numbers, sizes and runs of spaces may differ; "..." stands for any text, alone on a line for
+any lines, and a rule of dashes for one of any length. A command must succeed, unless "# exit N" ends its line. What a
 command in the background prints is waited for for five seconds."""
 import os
 import re

@@ -116,9 +116,9 @@ TEST_CASE(
     "the tables show the steady WAF, mark the best and the worst that can be used, and the median of what is kept") {
     Folder folder;
     write_experiments(folder);
-    const Outcome outcome = trib({"compare", "--matrix", "--json=" + folder.file("json"), "--workloads",
-                                  folder.file(""), "--policy", "none", "--policy", "sepbit", "--policy",
-                                  "autostream-sfr", "--policy", "oracle", "--gc", "same", "--gc", "shared"});
+    const Outcome outcome = trib({"lab", "matrix", "--json=" + folder.file("json"), "--workloads", folder.file(""),
+                                  "--policy", "none", "--policy", "sepbit", "--policy", "autostream-sfr", "--policy",
+                                  "oracle", "--gc", "same", "--gc", "shared"});
     INFO(outcome.err << outcome.out);
     REQUIRE(outcome.code == 0);
     const Json json = Json::parse(read_file(folder.file("json")));

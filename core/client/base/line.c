@@ -18,7 +18,7 @@ static bool look(struct stat *out) {
 }
 
 void trib_line_start(void) {
-    struct stat now;
+    struct stat now = {0};
 
     at_start.is_known = look(&now);
     if (!at_start.is_known)
@@ -28,7 +28,7 @@ void trib_line_start(void) {
 }
 
 static bool may_write(void) {
-    struct stat now;
+    struct stat now = {0};
 
     if (!look(&now))
         return false;

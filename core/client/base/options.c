@@ -32,8 +32,8 @@ int trib_fail(struct trib_error *error, int code, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(error->text, sizeof error->text, format,
-                  arguments); // NOLINT(clang-analyzer-valist.Uninitialized)
+        // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is
+        vsnprintf(error->text, sizeof error->text, format, arguments);
         va_end(arguments);
     }
     return code;
@@ -305,7 +305,7 @@ int trib_options_read(const char *text, const struct trib_option_spec *specs, vo
     struct trib_options *options = NULL;
     int code = trib_options_open(&options, text, error);
 
-    if (code)
+    if (code || !options)
         return code;
     code = check(options, specs, error);
     if (!code) {

@@ -51,7 +51,7 @@ static bool is_go_note(int fd, const Elf64_Phdr *notes) {
     struct {
         Elf64_Nhdr head;
         char name[sizeof name];
-    } note;
+    } note = {0};
 
     for (unsigned i = 0; i < NOTES_MAX && at < end && end - at >= sizeof note; i++) {
         if (!read_at(fd, at, &note, sizeof note))
@@ -73,7 +73,7 @@ static bool is_loader(const char *path) {
 
 static enum trib_uncovered judge_elf(int fd, const Elf64_Ehdr *elf, const char *path) {
     bool has_loader = false, is_go = false;
-    Elf64_Phdr part;
+    Elf64_Phdr part = {0};
 
     if (elf->e_ident[EI_CLASS] != ELFCLASS64 || (MACHINE != EM_NONE && elf->e_machine != MACHINE))
         return TRIB_UNCOVERED_MACHINE;
@@ -91,7 +91,7 @@ static enum trib_uncovered judge_elf(int fd, const Elf64_Ehdr *elf, const char *
 }
 
 static enum trib_uncovered judge(int fd, const char *path) {
-    struct stat status;
+    struct stat status = {0};
     Elf64_Ehdr elf;
 
     if (TRIB_RAW(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))

@@ -69,6 +69,13 @@ union control {
     char bytes[CMSG_SPACE(GIVEN_MAX * sizeof(int))];
 };
 
+static void prepare(struct msghdr *message, struct iovec *part, union control *control) {
+    clear(message, sizeof *message);
+    clear(control, sizeof *control);
+    message->msg_iov = part;
+    message->msg_iovlen = 1;
+}
+
 /* With a pidfd of the process, by which the daemon sees it end. */
 static long send_request(long socket, const struct trib_request *request) {
     size_t length = TRIB_REQUEST_BYTES_MIN + request->program_bytes;
@@ -76,10 +83,7 @@ static long send_request(long socket, const struct trib_request *request) {
     struct msghdr message;
     union control control;
 
-    clear(&message, sizeof message);
-    clear(&control, sizeof control);
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
+    prepare(&message, &part, &control);
     long process = TRIB_RAW(SYS_pidfd_open, TRIB_RAW(SYS_getppid), 0);
     if (process >= 0) {
         int given = (int)process;
@@ -106,10 +110,7 @@ static long receive(long socket, void *to, size_t capacity, int given[GIVEN_MAX]
     struct msghdr message;
     union control control;
 
-    clear(&message, sizeof message);
-    clear(&control, sizeof control);
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
+    prepare(&message, &part, &control);
     message.msg_control = &control;
     message.msg_controllen = sizeof control;
     given[0] = given[1] = -1;

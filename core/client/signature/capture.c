@@ -74,7 +74,7 @@ static bool walk(struct trib_path *path, uintptr_t frame, unsigned depth, const 
 /* ---- captures without memo ---- */
 
 /* Which stack does the frame live on? Nobody tells the bounds of a fibre's, or of an alternate signal stack that no
- * adapter told of; of them only the caller's two words are known to be readable. */
+ * adapter named; of them only the caller's two words are known to be readable. */
 static struct trib_stack find_stack(const struct trib_stack *own, const struct trib_stack *alternate, uintptr_t frame) {
     if (holds_frame(own, frame))
         return *own;

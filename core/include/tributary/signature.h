@@ -15,7 +15,7 @@
  * for the dictionary (less under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages.
  * Threads beyond get no memo and are walked each time. Invariant: equal call paths give equal ids across runs and ASLR.
  *
- * Limits. Fibres, and alternate signal stacks that no adapter told of: only the caller's frame is read, and the path
+ * Limits. Fibres, and alternate signal stacks that no adapter named: only the caller's frame is read, and the path
  * has one frame; so also for threads of a libc that does not say where their stack lies (glibc does), and for the first
  * thread deeper than RLIMIT_STACK was at start-up (64 MiB at least). After dlclose and dlopen of other code at the same
  * address up to 1,024 captures of a path that looks the same may still get the old id, unless

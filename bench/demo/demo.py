@@ -6,7 +6,7 @@ usage: scripts/demo [--fill PERCENT] [--compaction level|universal] [--quick]
                     [--keep-trace FILE] [--from-trace FILE] [--experiment FILE]
                     [--out DIR] [--database-in DIR]
 
-Installs what is missing, builds, records one db_bench run through the RocksDB door (file system and engine
+Installs what is missing, builds, records one db_bench run through the RocksDB adapter (file system and engine
 untouched), replays that trace under each policy on one emulated drive, prints the table, and writes to
 demo-out/: result.json, report.html, compare.json and the trace. About 7 minutes on 2 cores.
 
@@ -80,7 +80,7 @@ def build(steps, out):
     steps.run(["cmake", "--build", directory, "--target", "trib", "tributary-rocksdb"], log, cwd=ROOT,
               progress=lambda: last_line(log))
     if not os.path.exists(f"{directory}/rocksdb-env/libtributary-rocksdb.so"):
-        raise Failure(f"the RocksDB door was not built; see {log} (package librocksdb-dev)")
+        raise Failure(f"the RocksDB adapter was not built; see {log} (package librocksdb-dev)")
     steps.end()
     return directory
 
@@ -93,7 +93,7 @@ def last_line(path):
 
 
 def record(asked, experiment, directory, out, steps):
-    steps.begin("record db_bench through the RocksDB door, on a live emulated drive")
+    steps.begin("record db_bench through the RocksDB adapter, on a live emulated drive")
     if asked.from_trace:
         steps.end(f"skipped, using {asked.from_trace}")
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One db_bench run through the RocksDB door: a trace, the live drive's figures, and how much the fill wrote."""
+"""One db_bench run through the RocksDB adapter: a trace, the live drive's figures, and how much the fill wrote."""
 import json
 import os
 import re

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -116,14 +117,48 @@ pid_t start_daemon(const std::string &address, const std::function<int(Pipeline 
     return pid;
 }
 
-struct Session {
+// Its processes are made before the recorder, and wait for it: the child of a process with threads may find a lock of
+// the address sanitizer's taken for ever.
+class Session {
+  public:
     Folder folder;
     std::string path = folder / "session", trace = folder / "trace.trib";
-    Pipeline recorder;
-    explicit Session(const std::string &more = "")
-        : recorder("policy=pcstream,drive=none,session=" + path + ",trace=" + trace + more, true) {
-        INFO(recorder.error());
-        REQUIRE(recorder.rc() == 0);
+    std::unique_ptr<Pipeline> recorder;
+
+    Session() {
+        REQUIRE(pipe(gate_) == 0);
+    }
+    ~Session() {
+        close(gate_[0]), close(gate_[1]);
+    }
+    Session(const Session &) = delete;
+    Session &operator=(const Session &) = delete;
+
+    pid_t process(const std::function<int()> &body) {
+        REQUIRE(recorder == nullptr);
+        return ::process([&] {
+            char byte;
+            close(gate_[1]);
+            return read(gate_[0], &byte, 1) == 0 ? body() : 255;
+        });
+    }
+    void record(const std::string &more = "") {
+        recorder =
+            std::make_unique<Pipeline>("policy=pcstream,drive=none,session=" + path + ",trace=" + trace + more, true);
+        INFO(recorder->error());
+        REQUIRE(recorder->rc() == 0);
+        close(gate_[1]);
+        gate_[1] = -1;
+    }
+
+  private:
+    int gate_[2] = {-1, -1}; // opens when its last writer is gone
+};
+
+// One that records from the start.
+struct Recording : Session {
+    explicit Recording(const std::string &more = "") {
+        record(more);
     }
 };
 
@@ -135,7 +170,7 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
     std::vector<pid_t> pids, doomed;
     std::mt19937 random(7);
     for (unsigned p = 0; p < kProcesses; p++)
-        pids.push_back(process([&] {
+        pids.push_back(session.process([&] {
             trib_client *client = join(session.path);
             if (!client)
                 return 1;
@@ -152,7 +187,7 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
             return 0;
         }));
     for (unsigned p = 0; p < kProcesses; p++)
-        doomed.push_back(process([&] {
+        doomed.push_back(session.process([&] {
             trib_client *client = join(session.path);
             for (uint64_t i = 0; client; i += 100) {
                 const trib_event event = event_of(TRIB_EVENT_WRITE, 1, i);
@@ -160,6 +195,7 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
             }
             return 0;
         }));
+    session.record();
     for (pid_t pid : doomed) {
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
         kill(pid, SIGKILL);
@@ -168,9 +204,9 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
         CHECK(WIFSIGNALED(status_of(pid)));
     for (pid_t pid : pids)
         CHECK(status_of(pid) == 0);
-    trib_pipeline_drain(session.recorder.get());
-    CHECK(session.recorder.status().processes >= kProcesses);
-    REQUIRE(session.recorder.close() == 0);
+    trib_pipeline_drain(session.recorder->get());
+    CHECK(session.recorder->status().processes >= kProcesses);
+    REQUIRE(session.recorder->close() == 0);
 
     std::map<uint64_t, uint64_t> next; // by file: threads keep their own order
     uint64_t before_ns = 0;
@@ -190,7 +226,7 @@ TEST_CASE("threads of many processes submit, some are killed, and no event of a 
 
 TEST_CASE("a process killed in the middle of an event loses that event, and its ring goes") {
     Session session;
-    const pid_t pid = process([&] {
+    const pid_t pid = session.process([&] {
         trib_client *client = join(session.path);
         if (!client)
             return 1;
@@ -199,18 +235,19 @@ TEST_CASE("a process killed in the middle of an event loses that event, and its 
             return 1;
         return kill(getpid(), SIGKILL);
     });
+    session.record();
     CHECK(WIFSIGNALED(status_of(pid)));
-    trib_pipeline_drain(session.recorder.get());
-    for (unsigned i = 0; i < 500 && session.recorder.status().processes_live; i++)
+    trib_pipeline_drain(session.recorder->get());
+    for (unsigned i = 0; i < 500 && session.recorder->status().processes_live; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    CHECK(session.recorder.status().processes_live == 0);
-    CHECK(session.recorder.status().processes == 1);
+    CHECK(session.recorder->status().processes_live == 0);
+    CHECK(session.recorder->status().processes == 1);
     trib_client *next = join(session.path);
     REQUIRE(next != nullptr);
     CHECK(submit_many(next, 4, 10));
-    trib_pipeline_drain(session.recorder.get());
-    CHECK(session.recorder.status().events == 20);
-    CHECK(session.recorder.status().events_dropped == 1);
+    trib_pipeline_drain(session.recorder->get());
+    CHECK(session.recorder->status().events == 20);
+    CHECK(session.recorder->status().events_dropped == 1);
     trib_client_close(next);
 }
 
@@ -219,7 +256,7 @@ TEST_CASE("what a process deletes after the writer has ended comes after the wri
     Session session;
     std::vector<pid_t> builders;
     for (unsigned b = 0; b < kBuilders; b++)
-        builders.push_back(process([&] {
+        builders.push_back(session.process([&] {
             trib_client *client = join(session.path);
             bool all = client != nullptr;
             for (unsigned step = 0; step < kSteps && all; step++) {
@@ -234,9 +271,10 @@ TEST_CASE("what a process deletes after the writer has ended comes after the wri
             }
             return all ? 0 : 1;
         }));
+    session.record();
     for (pid_t pid : builders)
         CHECK(status_of(pid) == 0);
-    REQUIRE(session.recorder.close() == 0);
+    REQUIRE(session.recorder->close() == 0);
 
     std::map<uint64_t, unsigned> writes;
     unsigned deaths = 0;
@@ -253,7 +291,7 @@ TEST_CASE("what a process deletes after the writer has ended comes after the wri
 }
 
 TEST_CASE("slots are used again, more often than there are") {
-    Session session;
+    Recording session;
     constexpr unsigned kRounds = 2600;
     for (unsigned i = 0; i < kRounds; i++) {
         trib_client *client = join(session.path);
@@ -262,18 +300,18 @@ TEST_CASE("slots are used again, more often than there are") {
         REQUIRE(trib_client_submit(client, &event));
         trib_client_close(client);
         if (i % 100 == 0)
-            trib_pipeline_drain(session.recorder.get());
+            trib_pipeline_drain(session.recorder->get());
     }
-    trib_pipeline_drain(session.recorder.get());
-    trib_pipeline_drain(session.recorder.get()); // a second round gives the last slot back
-    const trib_status status = session.recorder.status();
+    trib_pipeline_drain(session.recorder->get());
+    trib_pipeline_drain(session.recorder->get()); // a second round gives the last slot back
+    const trib_status status = session.recorder->status();
     CHECK(status.processes == kRounds);
     CHECK(status.processes_live == 0);
     CHECK(status.events == kRounds);
 }
 
 TEST_CASE("a full ring drops and the trace says how much") {
-    Session session(",process-ring=1024");
+    Recording session(",process-ring=1024");
     trib_client *client = join(session.path);
     REQUIRE(client != nullptr);
     uint64_t refused_events = 0, refused_bytes = 0, accepted = 0;
@@ -286,11 +324,11 @@ TEST_CASE("a full ring drops and the trace says how much") {
             refused_events += !is_taken;
             refused_bytes += is_taken ? 0 : round;
         }
-        trib_pipeline_drain(session.recorder.get());
-        CHECK(session.recorder.status().bytes_dropped == refused_bytes);
+        trib_pipeline_drain(session.recorder->get());
+        CHECK(session.recorder->status().bytes_dropped == refused_bytes);
     }
     trib_client_close(client);
-    REQUIRE(session.recorder.close() == 0);
+    REQUIRE(session.recorder->close() == 0);
     Gaps gaps;
     CHECK(events_of(session.trace, &gaps).size() == accepted);
     CHECK(refused_events > 0);
@@ -301,17 +339,19 @@ TEST_CASE("a full ring drops and the trace says how much") {
 
 TEST_CASE("the child of a fork joins for itself") {
     Session session;
-    trib_client *client = join(session.path);
-    REQUIRE(client != nullptr);
-    const pid_t child = process([&] {
-        const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
-        return trib_client_submit(client, &event) ? 0 : 1;
+    const pid_t parent = session.process([&] {
+        trib_client *client = join(session.path);
+        const pid_t child = process([&] {
+            const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+            return trib_client_submit(client, &event) ? 0 : 1;
+        });
+        const bool child_did = status_of(child) == 0;
+        const trib_event event = event_of(TRIB_EVENT_WRITE, 3, 0);
+        return child_did && trib_client_submit(client, &event) ? 0 : 1;
     });
-    CHECK(status_of(child) == 0);
-    const trib_event event = event_of(TRIB_EVENT_WRITE, 3, 0);
-    CHECK(trib_client_submit(client, &event));
-    trib_client_close(client);
-    REQUIRE(session.recorder.close() == 0);
+    session.record();
+    CHECK(status_of(parent) == 0);
+    REQUIRE(session.recorder->close() == 0);
     const std::vector<trib_event> events = events_of(session.trace);
     REQUIRE(events.size() == 2);
     CHECK(events[0].file == 2);
@@ -322,7 +362,7 @@ TEST_CASE("the child of a fork joins for itself") {
 
 TEST_CASE("joining leaves the process's descriptors alone, even with a full table, and no child to wait for") {
     Session session;
-    const pid_t child = process([&] {
+    const pid_t child = session.process([&] {
         trib_client *client = nullptr;
         if (trib_client_open(&client, session.path.c_str(), nullptr) != 0)
             return 1;
@@ -338,6 +378,7 @@ TEST_CASE("joining leaves the process's descriptors alone, even with a full tabl
                 return 4;
         return waitpid(-1, nullptr, __WALL) == -1 && errno == ECHILD ? 0 : 5;
     });
+    session.record();
     const int status = status_of(child);
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
@@ -404,30 +445,30 @@ TEST_CASE("a daemon that is stopped holds up nobody, and takes what fitted when 
 }
 
 TEST_CASE("submit says so once the daemon has closed") {
-    Session session;
+    Recording session;
     trib_client *client = join(session.path);
     REQUIRE(client != nullptr);
     const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
     CHECK(trib_client_submit(client, &event));
-    REQUIRE(session.recorder.close() == 0);
+    REQUIRE(session.recorder->close() == 0);
     CHECK_FALSE(trib_client_submit(client, &event));
     trib_client_close(client);
 }
 
 TEST_CASE("processes submit nothing while the daemon pauses") {
-    Session session;
+    Recording session;
     trib_client *client = join(session.path);
     REQUIRE(client != nullptr);
     const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
-    trib_pipeline_pause(session.recorder.get(), true);
+    trib_pipeline_pause(session.recorder->get(), true);
     CHECK_FALSE(trib_client_wanted(client));
     CHECK_FALSE(trib_client_submit(client, &event));
-    trib_pipeline_pause(session.recorder.get(), false);
+    trib_pipeline_pause(session.recorder->get(), false);
     CHECK(trib_client_wanted(client));
     CHECK(trib_client_submit(client, &event));
-    trib_pipeline_drain(session.recorder.get());
-    CHECK(session.recorder.status().events == 1);
-    CHECK(session.recorder.status().events_dropped == 0);
+    trib_pipeline_drain(session.recorder->get());
+    CHECK(session.recorder->status().events == 1);
+    CHECK(session.recorder->status().events_dropped == 0);
     trib_client_close(client);
 }
 
@@ -440,7 +481,7 @@ TEST_CASE("a client that is closed leaves no mapping, whatever other threads do"
             count++;
         return count;
     };
-    const pid_t pid = process([&] { // where the recorder makes no rings
+    const pid_t pid = session.process([&] { // where the recorder makes no rings
         std::atomic<bool> end{!kForksMayThread};
         std::thread other;
         if (kForksMayThread)
@@ -461,11 +502,12 @@ TEST_CASE("a client that is closed leaves no mapping, whatever other threads do"
             other.join();
         return is_clean ? 0 : 1;
     });
+    session.record();
     CHECK(status_of(pid) == 0);
 }
 
 TEST_CASE("a socket in use is not taken over, and nothing else is one") {
-    Session session;
+    Recording session;
     Pipeline second("policy=none,drive=none,session=" + session.path, true);
     CHECK(second.rc() == -EADDRINUSE);
     trib_client *client = nullptr;
@@ -483,27 +525,35 @@ TEST_CASE("a socket in use is not taken over, and nothing else is one") {
 }
 
 TEST_CASE("only who is on the list may join") {
-    Session session;
-    const auto as_other = [&] {
-        return process([&] {
-            trib_client *client = nullptr;
-            if (setgid(65534) != 0 || setuid(65534) != 0)
-                return 1;
-            return -join_at(session.path, &client);
-        });
-    };
     if (geteuid() != 0)
         return; // another user cannot be had
+    Session session;
+    const auto joins_as_other = [&] {
+        trib_client *client = nullptr;
+        if (setgid(65534) != 0 || setuid(65534) != 0)
+            return 1;
+        return -join_at(session.path, &client);
+    };
     chmod((session.folder / "").c_str(), 0755);
-    CHECK(WEXITSTATUS(status_of(as_other())) == EACCES);
+    int opened[2];
+    REQUIRE(pipe(opened) == 0);
+    const pid_t first = session.process(joins_as_other);
+    const pid_t second = session.process([&] {
+        char byte;
+        return read(opened[0], &byte, 1) == 1 ? joins_as_other() : 1;
+    });
+    session.record();
+    CHECK(WEXITSTATUS(status_of(first)) == EACCES);
     chmod(session.path.c_str(), 0666); // what the socket's mode lets in, the list keeps out
-    CHECK(WEXITSTATUS(status_of(as_other())) == EACCES);
-    CHECK(session.recorder.status().joins_refused == 1);
-    CHECK(session.recorder.status().processes == 0);
+    CHECK(write(opened[1], "", 1) == 1);
+    CHECK(WEXITSTATUS(status_of(second)) == EACCES);
+    close(opened[0]), close(opened[1]);
+    CHECK(session.recorder->status().joins_refused == 1);
+    CHECK(session.recorder->status().processes == 0);
 }
 
 TEST_CASE("a context's stream is the policy's once its writes have been seen") {
-    Session session;
+    Recording session;
     trib_client *client = join(session.path);
     REQUIRE(client != nullptr);
     trib_context hot{};
@@ -519,10 +569,10 @@ TEST_CASE("a context's stream is the policy's once its writes have been seen") {
             while (!trib_client_submit(client, &event))
                 std::this_thread::yield();
         }
-        trib_pipeline_drain(session.recorder.get());
+        trib_pipeline_drain(session.recorder->get());
     }
     trib_context as_recorded = hot;
-    const uint16_t expected = trib_pipeline_place(session.recorder.get(), &as_recorded);
+    const uint16_t expected = trib_pipeline_place(session.recorder->get(), &as_recorded);
     CHECK(expected != 0);
     CHECK(trib_client_place(client, &hot) == expected);
     trib_client_close(client);

@@ -8,14 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "calls.h"
-#include "libc_entry.h"
-#include "mappings.h"
-#include "names.h"
-#include "next.h"
+#include "calls/calls.h"
+#include "files/mappings.h"
+#include "files/names.h"
+#include "libc/libc_entry.h"
+#include "libc/next.h"
+#include "libc/raw.h"
 #include "patch/code.h"
 #include "patch/imports.h"
-#include "raw.h"
 #include "record.h"
 #include "shim.h"
 #include "sink.h"
@@ -53,7 +53,7 @@ TRIB_CALL FILE *popen(const char *command, const char *mode) {
 #ifdef __x86_64__
 /* The child of a vfork runs on its parent's memory, thread-local memory included, until it executes a program: it
  * counts trib_in_vfork up, so that its close and dup2 leave the parent's table alone; the parent puts back what was
- * there (a child that is killed may not have got as far) and tells what the child has left to be told.
+ * there (a child that is killed may not have got as far) and records what the child has left to be recorded.
  *
  * The child uses the stack, so what the parent needs waits in registers: rdx the return address, esi trib_in_vfork. A
  * shadow stack is shared as well, and the child must leave the parent's entry of it in place: it jumps to its caller,
@@ -86,7 +86,7 @@ __asm__(".pushsection .text\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    .cfi_offset %rip, -8\n"
         "    mov %esi, %fs:(%rcx)\n"
-        "    jl trib_syscall_failed\n" /* calls_raw.c; mov keeps the flags */
+        "    jl trib_syscall_failed\n" /* calls/raw.c; mov keeps the flags */
         "    push %rax\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    call trib_programs_report\n"

@@ -23,11 +23,11 @@ uint64_t trib_shim_identify_native(const struct trib_shim_write *write, struct t
 
 /* ---- writes ---- */
 
-/* The program's buffers from the first byte that has not been told. */
+/* The program's buffers from the first byte that has not been recorded. */
 struct cursor {
     const struct iovec *parts;
     int count;
-    uint64_t within; /* bytes of *parts that have been told */
+    uint64_t within; /* bytes of *parts that have been recorded */
 };
 
 static void advance(struct cursor *at, uint64_t bytes) {
@@ -37,7 +37,7 @@ static void advance(struct cursor *at, uint64_t bytes) {
     at->within = bytes;
 }
 
-/* Bytes of `rest` that one event tells of. The remainder of a part goes on its own: the program's array is not ours to
+/* Bytes of `rest` that one event records. The remainder of a part goes on its own: the program's array is not ours to
  * change. */
 static uint64_t identify_piece(struct trib_shim_write rest, const struct cursor *at, struct trib_context *who) {
     trib_shim_identify *say_who = atomic_load_explicit(&identify, memory_order_relaxed);
@@ -57,7 +57,7 @@ static uint64_t identify_piece(struct trib_shim_write rest, const struct cursor 
     return taken && taken < rest.length_bytes ? taken : rest.length_bytes;
 }
 
-static void tell(struct trib_shim_write *rest, const struct trib_descriptor *known) {
+static void submit(struct trib_shim_write *rest, const struct trib_descriptor *known) {
     struct cursor at = {rest->parts, rest->parts ? rest->part_count : 0, 0};
 
     while (rest->length_bytes) {
@@ -88,7 +88,7 @@ void trib_record_write(struct trib_descriptor *known, struct trib_shim_write *wr
     write->file = known->file;
     write->file_kind = known->kind;
     write->write_hint = known->hint;
-    tell(write, known);
+    submit(write, known);
     errno = kept;
 }
 
@@ -123,7 +123,7 @@ void trib_record_mapped(const struct trib_mapped *mapped, uint64_t offset_bytes,
                                     .map_signature = mapped->signature};
     int kept = errno;
 
-    tell(&write, NULL);
+    submit(&write, NULL);
     errno = kept;
 }
 

@@ -8,7 +8,7 @@
 
 #include <tributary/signature.h>
 
-#include "descriptors.h"
+#include "files/descriptors.h"
 #include "shim.h"
 
 /* [offset, offset + length) was written, 0 < length. The other fields of `write` say from where. */
@@ -20,7 +20,7 @@ void trib_record_append(struct trib_descriptor *known, struct trib_shim_write *w
 /* The same, at the end of a file opened for appending, by a call that does not move the position. */
 void trib_record_at_end(struct trib_descriptor *known, struct trib_shim_write *write);
 
-/* A file as it was when it was mapped: pages may be told of after its descriptor is closed. */
+/* A file as it was when it was mapped: pages may be recorded after its descriptor is closed. */
 struct trib_mapped {
     uint64_t file, signature; /* the call path of mmap */
     uint8_t kind;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shim: libc's calls that write, delete, truncate, rename, map and sync files, told to Tributary before the result
+/* The shim: libc's calls that write, delete, truncate, rename, map and sync files, recorded before the result
  * goes back to the program. An object library: libtributary-preload.so is the shim alone; other adapters link it and
  * say who writes (the write-buffer hook: which page and which front end; a JVM agent: which Java frames).
  *
- * Promise: bytes, results and errno are libc's. Only regular files are told of. */
+ * Promise: bytes, results and errno are libc's. Only regular files are recorded. */
 #ifndef TRIB_PRELOAD_SHIM_H
 #define TRIB_PRELOAD_SHIM_H
 

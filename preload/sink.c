@@ -11,8 +11,8 @@
 
 #include <tributary/client.h>
 
+#include "libc/raw.h"
 #include "quiet.h"
-#include "raw.h"
 
 enum mode { UNREAD, OFF, ON };
 

@@ -2,7 +2,7 @@
 /* Where events go: to the daemon whose socket TRIBUTARY_SESSION names, else to one of this process and its children
  * with the options of TRIBUTARY, else nowhere. Nothing of it lives in this process but a ring (tributary/client.h).
  *
- * Whatever fails makes the process inert: the program never hears of it, but for one line on standard error when the
+ * Whatever fails makes the process inert: the program does not notice, but for one line on standard error when the
  * options are wrong. A process that runs as another user than it was started by (AT_SECURE) obeys no environment.
  *
  * Thread safety: any thread and signal handlers. Keeps errno. */

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "rivals/fios_core.h"
+#include "rivals/fios/fios_core.h"
 #include "support/measure.hpp"
 
 namespace {

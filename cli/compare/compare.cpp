@@ -219,13 +219,13 @@ static std::string label_of_internal(const std::string &internal) {
     return internal == "twin" ? "+internal" : "+" + internal;
 }
 
-// The policy and what it is told, without what has columns of its own.
+// The policy and its options, without what has columns of its own.
 static std::string title_of(OptionText options) {
     std::string policy = options.get("policy");
     for (const char *shown : {"policy", "salt", "internal"})
         options.erase(shown);
-    std::string told = options.text();
-    return told.empty() ? policy : policy + "," + told;
+    std::string given = options.text();
+    return given.empty() ? policy : policy + "," + given;
 }
 
 std::vector<std::string> variant_rows(uint32_t use) {

@@ -91,7 +91,7 @@ void Maker::add_rows() {
     std::stable_partition(matrix_.rows.begin(), matrix_.rows.end(), [](const RowSpec &row) { return !is_bound(row); });
 }
 
-// Fewer capacities of steady work, told to the generator in the experiment's own words.
+// Fewer capacities of steady work, as options of the experiment's own generator.
 void shorten(MatrixWorkload &workload) {
     OptionText text;
     text.merge(workload.experiment.workload_options);

@@ -51,7 +51,7 @@ struct Matrix {
     std::vector<RowSpec> rows;
     std::vector<MatrixCell> cells; // by workload, victim, row, gc
     std::vector<std::string> gcs, victims;
-    std::vector<std::string> failures; // runs that ended with an error: void, and told
+    std::vector<std::string> failures; // runs that ended with an error: void, and reported
 };
 
 constexpr size_t SERIES_POINTS = 50;

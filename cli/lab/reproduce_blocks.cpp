@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <tributary/policy.h>
 
-#include "rivals/fios_select.h"
+#include "rivals/fios/fios_select.h"
 
 namespace cli {
 

@@ -201,12 +201,12 @@ std::string recognised_format(const std::string &path) {
 } // namespace
 
 const trib_option_spec trace_reading_options[] = {
-    {"tenant", "told", "told|process",
-     "who is a tenant, for salt=tenant: as the trace tells (in a session's the program), or each "
-     "process of a session",
+    {"tenant", "recorded", "recorded|process",
+     "who is a tenant, for salt=tenant: as recorded (in a session the program), or each process "
+     "of a session",
      0, 0, offsetof(TraceReading, tenant), TRIB_OPTION_ENUM},
-    {"level", "told", "told|hint",
-     "of table files: as the trace tells, or as RocksDB's write hints say (MEDIUM 1, LONG 2, "
+    {"level", "recorded", "recorded|hint",
+     "of table files: as recorded, or as RocksDB's write hints say (MEDIUM 1, LONG 2, "
      "EXTREME 3)",
      0, 0, offsetof(TraceReading, level), TRIB_OPTION_ENUM},
     {}};

@@ -60,7 +60,7 @@ struct trib_pipeline {
     struct trib_drive_description description;
     struct trib_flow_counters counters;
     uint64_t clock_bytes;     /* of the event being processed */
-    uint64_t map_cache_bytes; /* as last told to the drive */
+    uint64_t map_cache_bytes; /* as last given to the drive */
 };
 
 /* The flow for one event; the caller holds trib_state_lock. Returns as trib_pipeline_process. */

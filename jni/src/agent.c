@@ -17,7 +17,7 @@
 
 /* ---- status and dump ---- */
 
-/* In one call of ours, which the shim does not tell of as it would of stdio's. */
+/* In one call of ours, which the shim does not record as it would stdio's. */
 static bool put(const char *path, const char *text, size_t length) {
     int fd = *path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDERR_FILENO;
     bool whole = fd >= 0 && write(fd, text, length) == (ssize_t)length;

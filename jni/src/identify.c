@@ -10,14 +10,14 @@
 #include "base/clock.h"
 #include "base/durations.h"
 #include "base/line.h"
-#include "chain.h"
-#include "java_path.h"
 #include "life.h"
-#include "memo.h"
-#include "recall.h"
-#include "tags.h"
+#include "path/chain.h"
+#include "path/java_path.h"
+#include "path/memo.h"
+#include "path/recall.h"
+#include "path/tags.h"
 #include "tally.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 #define NATIVE_SLOTS    1024u
 #define TIMED_EVERY     61u   /* prime, so that it falls on checks as on others */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shim is told of each write: native frames above the first of the JDK's libraries, then Java frames; of
+/* What the shim learns of each write: native frames above the first of the JDK's libraries, then Java frames; of
  * threads that run no Java, or are inside the VM, the native path. Thread safety: any thread. Keeps errno. */
 #ifndef TRIB_JVM_IDENTIFY_H
 #define TRIB_JVM_IDENTIFY_H
@@ -22,7 +22,7 @@ void trib_jvm_identify_forget(void);
 trib_shim_identify trib_jvm_identify;
 
 struct trib_jvm_counts {
-    uint64_t writes;               /* all that were told */
+    uint64_t writes;               /* all that were recorded */
     uint64_t java, native;         /* with Java frames, and without */
     uint64_t mapped;               /* pages; they go by who mapped them */
     uint64_t pieces;               /* that go with what was written before them */

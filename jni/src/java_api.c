@@ -8,11 +8,11 @@
 #include <tributary/signature.h>
 
 #include "life.h"
+#include "path/tags.h"
 #include "shim.h"
 #include "status.h"
-#include "tags.h"
 #include "tally.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 #define CLASS          "Lio/tributary/Native;"
 #define ROWS_MAX       8192u

@@ -11,11 +11,11 @@
 #include "base/line.h"
 #include "identify.h"
 #include "java_api.h"
-#include "libjvm.h"
-#include "memo.h"
 #include "patch/objects.h"
+#include "path/memo.h"
 #include "shim.h"
-#include "vm.h"
+#include "vm/libjvm.h"
+#include "vm/vm.h"
 
 #define LOOKS_EARLY 1024u /* before, writes that are a power of two look for a VM; from then on, one in as many */
 
@@ -172,7 +172,7 @@ static bool listen(JavaVM *java) {
 
 /* ---- beginnings ---- */
 
-/* The VM first: what is told from the first moment on is told with Java frames. */
+/* The VM first: what is recorded from the first moment on has Java frames. */
 int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options, struct trib_error *error) {
     settings = *options;
     trib_jvm_identify_as(&settings);

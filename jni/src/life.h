@@ -11,8 +11,8 @@
 
 #include "options.h"
 
-/* Loaded as an agent. `env`: of a VM that runs already, else NULL. 0, or -errno with a sentence: nothing is told, and
- * it may be tried again. */
+/* Loaded as an agent. `env`: of a VM that runs already, else NULL. 0, or -errno with a sentence: nothing is recorded,
+ * and it may be tried again. */
 int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options, struct trib_error *error);
 
 bool trib_life_has_begun(void);
@@ -20,7 +20,8 @@ bool trib_life_has_begun(void);
 /* Preloaded, nobody says when a VM comes to life: now and then a write looks for one. */
 void trib_life_look_for_vm(void);
 
-/* A Java thread, in native code, wants its own VM met. True: what it writes is told from now on, with Java frames. */
+/* A Java thread, in native code, wants its own VM met. True: what it writes is recorded from now on, with Java frames.
+ */
 bool trib_life_meet(JNIEnv *env);
 
 /* "on", or why there are no Java frames. */

@@ -8,7 +8,7 @@
 #include "life.h"
 #include "shim.h"
 #include "tally.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 struct list {
     struct trib_jvm_status *status;

@@ -78,7 +78,7 @@ struct lsm {
     struct lsm_tree tree;
     struct lsm_blobs blobs;
     struct job flush, compactions[COMPACTIONS], load;
-    struct lsm_files dead; /* unlinks not yet told */
+    struct lsm_files dead; /* unlinks not yet recorded */
     uint64_t paths[PATH_COUNT];
     uint64_t size_bytes, fill_bytes, next_file;
     uint64_t wal, wal_bytes, full_wal; /* full_wal: of a memtable that waits for its flush; 0 = none */

@@ -25,7 +25,7 @@ enum trib_workload_carries {
     TRIB_CARRIES_HINT = 1u << 1,
     TRIB_CARRIES_LEVEL = 1u << 2,
     TRIB_CARRIES_VSTREAM = 1u << 3, /* event.stream is the host's virtual stream */
-    TRIB_CARRIES_TRIM = 1u << 4,    /* deaths are told, not only implied by overwrites */
+    TRIB_CARRIES_TRIM = 1u << 4,    /* deaths are recorded, not only implied by overwrites */
     TRIB_CARRIES_ADDRESS = 1u << 5, /* file 0: offsets are the drive's own addresses */
 };
 

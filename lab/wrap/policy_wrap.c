@@ -88,16 +88,16 @@ static uint16_t wrap_place(void *self, const struct trib_placement *write) {
 
 static void report(const struct trib_policy_wrap *wrap, const struct trib_death *death) {
     struct trib_attribute_report row;
-    struct trib_death_report told = {.age_bytes = death->age_bytes,
-                                     .length_bytes = death->length_bytes,
-                                     .stream = death->stream,
-                                     .cause = death->cause};
+    struct trib_death_report report = {.age_bytes = death->age_bytes,
+                                       .length_bytes = death->length_bytes,
+                                       .stream = death->stream,
+                                       .cause = death->cause};
 
     if (trib_attribute_read(wrap->state, death->attribute, &row)) {
-        told.who = row.who;
-        told.key = row.key;
+        report.who = row.who;
+        report.key = row.key;
     }
-    wrap->observer->died(wrap->observer->arg, &told);
+    wrap->observer->died(wrap->observer->arg, &report);
 }
 
 static void wrap_died(void *self, const struct trib_death *death) {

@@ -12,9 +12,9 @@
 #include <tributary/signature.h>
 
 #include "flights.h"
-#include "front.h"
 #include "identify.h"
 #include "note.h"
+#include "server/front.h"
 
 static _Atomic(bool) retired;
 static _Atomic(bool) innodb;

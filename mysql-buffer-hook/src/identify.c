@@ -6,12 +6,12 @@
 #include <tributary/page.h>
 
 #include "flights.h"
-#include "front.h"
+#include "innodb/page_header.h"
+#include "innodb/spaces.h"
 #include "note.h"
-#include "page_header.h"
 #include "self_test.h"
-#include "server.h"
-#include "spaces.h"
+#include "server/front.h"
+#include "server/server.h"
 
 static _Atomic(bool) innodb;
 static struct trib_self_test self_test;

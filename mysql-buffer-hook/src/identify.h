@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The back end's side: what the shim is told of each write. A page goes by its note and its header; all else by the
+/* The back end's side: what the shim learns of each write. A page goes by its note and its header; all else by the
  * writer's own call path. Thread safety: any thread. Keeps errno. */
 #ifndef TRIB_BUFFER_IDENTIFY_H
 #define TRIB_BUFFER_IDENTIFY_H

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/line.h"
-#include "front.h"
 #include "identify.h"
 #include "options.h"
 #include "patch/objects.h"
-#include "server.h"
+#include "server/front.h"
+#include "server/server.h"
 #include "shim.h"
 #include "status.h"
 
@@ -19,9 +19,9 @@ static bool is_mine(const void *function) {
     return dladdr((void *)is_mine, &mine) && dladdr(function, &theirs) && mine.dli_fbase == theirs.dli_fbase;
 }
 
-/* `trib record` preloads libtributary-preload.so into whatever it starts: that shim would tell each write again,
+/* `trib record` preloads libtributary-preload.so into whatever it starts: that shim would record each write again,
  * without the page's context. It may lie before this library or behind it. First of the constructors (100 and below are
- * the compiler's): what the next ones say on standard error would be told. */
+ * the compiler's): what the next ones say on standard error would be recorded. */
 __attribute__((constructor(101))) static void quiet_other_shim(void) {
     void *program = dlopen(NULL, RTLD_LAZY);
     void *found[] = {program ? dlsym(program, "trib_shim_pause") : NULL, dlsym(RTLD_NEXT, "trib_shim_pause")};

@@ -10,7 +10,7 @@
 
 #include <tributary/error.h>
 
-#include "page_table.h"
+#include "innodb/page_table.h"
 
 TRIB_C_BEGIN
 

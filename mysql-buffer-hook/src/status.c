@@ -13,9 +13,9 @@
 
 #include <tributary/error.h>
 
-#include "front.h"
 #include "identify.h"
 #include "note.h"
+#include "server/front.h"
 
 int trib_buffer_status(char *text, size_t capacity) {
     struct trib_identify_counts counts;

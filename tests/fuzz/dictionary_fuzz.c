@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "rivals/fios_dictionary.h"
+#include "rivals/fios/fios_dictionary.h"
 
 enum { HEADER_BYTES = 128, BODY_HASH = 112, HEADER_HASH = 120, PREFIX = 1 };
 

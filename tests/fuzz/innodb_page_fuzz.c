@@ -6,7 +6,7 @@
 
 #include <tributary/page.h>
 
-#include "page_header.h"
+#include "innodb/page_header.h"
 
 static void check(const struct trib_page_header *header, enum trib_page_dialect dialect) {
     struct trib_context who = {.file_kind = TRIB_FILE_DATABASE,

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/mysql-buffer-hook/src/page_header.c)
+target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/mysql-buffer-hook/src/innodb/page_header.c)
 target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/mysql-buffer-hook/src)

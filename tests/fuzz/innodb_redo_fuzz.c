@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "redo_record.h"
+#include "innodb/redo_record.h"
 
 #define ROOM 4
 

@@ -2,7 +2,7 @@
 // From attributes to features, against FIOS (TOS'22) section 3.6, Fig. 7 and Table 3.
 #include "support/catch.hpp"
 
-#include "rivals/fios_select.h"
+#include "rivals/fios/fios_select.h"
 
 #include <map>
 #include <string>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rivals/fios_train.h"
+#include "rivals/fios/fios_train.h"
 
 namespace trib_test {
 

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "recall.h"
-#include "tags.h"
+#include "path/recall.h"
+#include "path/tags.h"
 
 #define THREADS_MAX 16u
 

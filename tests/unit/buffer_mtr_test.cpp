@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <vector>
 
-#include "mtr.h"
+#include "innodb/mtr.h"
 #include "support/mtr_server.h"
 
 namespace {

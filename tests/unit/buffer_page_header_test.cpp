@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "page_header.h"
+#include "innodb/page_header.h"
 #include "support/buffer_hook.hpp"
 
 using trib_test::make_page;

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "page_table.h"
+#include "innodb/page_table.h"
 
 namespace {
 

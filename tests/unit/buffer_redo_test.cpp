@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "redo_record.h"
+#include "innodb/redo_record.h"
 
 namespace {
 

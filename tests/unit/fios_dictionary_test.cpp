@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "log/log.h"
-#include "rivals/fios_dictionary.h"
+#include "rivals/fios/fios_dictionary.h"
 
 #include <cstring>
 

@@ -10,8 +10,8 @@
 #include <tributary/signature.h>
 
 #ifdef HAVE_JVM
-#include "names.h"
 #include "options.h"
+#include "path/names.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 
 extern "C" {
-#include "file_stream.h"
+#include "files/file_stream.h"
 }
 
 TEST_CASE("a file has the stream of most of its bytes") {

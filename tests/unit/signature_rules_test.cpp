@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "signature/cfi.h"
+#include "signature/unwind/cfi.h"
 
 #include "support/catch.hpp"
 

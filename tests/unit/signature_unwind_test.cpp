@@ -8,7 +8,7 @@
 
 #include "signature/modules.h"
 #include "signature/start.h"
-#include "signature/unwind.h"
+#include "signature/unwind/unwind.h"
 
 #include "support/catch.hpp"
 #include "support/signature_odd_frames.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was told before: a table of non-zero keys that forgets the old ones when it is crowded, so that telling twice is
- * the worst that can happen. Lock-free; the memory may be shared between processes; all zero is empty. */
+/* What was said before: a table of non-zero keys that forgets the old ones when it is crowded, so that saying it twice
+ * is the worst that can happen. Lock-free; the memory may be shared between processes; all zero is empty. */
 #ifndef TRIB_BASE_SEEN_H
 #define TRIB_BASE_SEEN_H
 

@@ -115,7 +115,7 @@ static void retire(struct trib_attachment *at, uint64_t now_ns) {
 }
 
 static void replace(struct trib_hand *hand, struct trib_attachment *next, uint64_t now_ns) {
-    atomic_store(&hand->missed_events, 0); /* the daemon has been told */
+    atomic_store(&hand->missed_events, 0); /* the daemon knows */
     atomic_store(&hand->missed_bytes, 0);
     for (unsigned i = 0; i < TRIB_SENT; i++)
         atomic_store_explicit(&hand->sent[i], 0, memory_order_relaxed);

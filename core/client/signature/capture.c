@@ -6,13 +6,13 @@
 #include "base/hash.h"
 #include "base/likely.h"
 #include "dictionary.h"
-#include "machine.h"
 #include "memo.h"
 #include "modules.h"
 #include "own_stack.h"
+#include "signature/unwind/machine.h"
+#include "signature/unwind/unwind.h"
 #include "start.h"
 #include "thread.h"
-#include "unwind.h"
 
 #define CHECK_WITHIN_HITS 1024u /* how long a memo may outlive dlclose + dlopen at the same address */
 #define SIGNATURE_SEED    0x7472696275746172ull
@@ -73,7 +73,7 @@ static bool walk(struct trib_path *path, uintptr_t frame, unsigned depth, const 
 
 /* ---- captures without memo ---- */
 
-/* Which stack does the frame live on? Nobody tells the bounds of a fibre's, or of an alternate signal stack that no
+/* Which stack does the frame live on? Nobody knows the bounds of a fibre's, or of an alternate signal stack that no
  * adapter named; of them only the caller's two words are known to be readable. */
 static struct trib_stack find_stack(const struct trib_stack *own, const struct trib_stack *alternate, uintptr_t frame) {
     if (holds_frame(own, frame))

@@ -9,7 +9,7 @@
 #include "base/likely.h"
 #include "elf_image.h"
 #include "loader.h"
-#include "unwind.h"
+#include "signature/unwind/unwind.h"
 
 #define FIRST_PAGE_BYTES 4096u
 

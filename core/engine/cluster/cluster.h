@@ -30,7 +30,7 @@ size_t trib_cluster_workspace_bytes(uint32_t count, uint32_t clusters);
 /* Optimal k-means by dynamic programming over the sorted values (Wang & Song, "Ckmeans.1d.dp", R
  * Journal 2011), divide and conquer over the monotone split points: O(k n log n). Sums are long
  * double, counted from the smallest value: groups that lie closer together than 1e-8 of the whole
- * range may not be told apart. */
+ * range may not be distinguished. */
 uint32_t trib_cluster_exact(const struct trib_cluster_input *input, void *workspace, uint32_t *labels,
                             double *centroids);
 /* Lloyd's k-means from quantile seeds (FAST'19 section 5.2 names k-means; seeding is our choice): a

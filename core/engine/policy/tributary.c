@@ -4,8 +4,8 @@
  *             (EuroSys'17), miniature simulation (ATC'17).
  * Idea        1. A tree of contexts, call path first, refined by what the engine says, the tenant
  *                and what the overwritten block went through (tributary_contexts.h): append-only
- *                data are told apart by who writes. A child counts only as far as it has evidence.
- *             2. Data written in place are told apart by the mean age at which their block was
+ *                data are divided by who writes. A child counts only as far as it has evidence.
+ *             2. Data written in place are divided by the mean age at which their block was
  *                overwritten, or by how fast its region is (tributary_past.h); each call path
  *                follows what explains most of its lifetimes.
  *             3. Streams are classes of the logarithm of the expected lifetime, of fixed bounds, so
@@ -46,7 +46,7 @@ static const struct trib_option_spec options[] = {
      .help = "how to group; simulated: whichever copies least on a miniature of the drive"},
     {.key = "refine", .fallback = "salts+tenant+history+blocks+regions", .type = TRIB_OPTION_FLAGS,
      .offset = FIELD(refine), .choices = "salts|tenant|history|blocks|regions",
-     .help = "what tells data of one call path apart"},
+     .help = "what divides the data of one call path"},
     {.key = "interval", .fallback = "1", .type = TRIB_OPTION_PERCENT,
      .offset = FIELD(interval_percent), .minimum = 0.01, .maximum = 1000,
      .help = "of the capacity written between two looks"},
@@ -70,7 +70,7 @@ static const struct trib_option_spec options[] = {
 struct plan {
     double octaves;
     int predictor; /* enum trib_predictor or ANY_PREDICTOR */
-    bool files;    /* only what dies with its file is told apart */
+    bool files;    /* only what dies with its file is divided */
     bool together;
 };
 /* clang-format off */
@@ -139,7 +139,7 @@ static int tributary_open(void **self, const struct trib_policy_env *env, struct
     code = open_parts(t, env);
     /* Until there is evidence. With gc=same survivors stay in the stream where they were first put,
      * so what is written in place had better begin in the coldest. What dies with its file has no
-     * second chance: it is told apart from the start. */
+     * second chance: it is divided from the start. */
     if (settings.plan == PLAN_SIMULATED)
         t->plan = trib_miniature_plays(&t->miniature) ? PLAN_FILES : PLAN_FINE;
     if (code) {

@@ -19,9 +19,9 @@ struct TributaryOptions {
   // Where the figures go when the process ends.
   enum class Stats { kLog, kNone, kStderr, kFile };
 
-  // Frames per signature, 1..TRIB_SIGNATURE_DEPTH_MAX. Who opens a file is told
-  // apart by 2 frames (5 with blob files) and more only split one writer by the
-  // program around it; a write needs 8 to 10 to tell flush from compaction.
+  // Frames per signature, 1..TRIB_SIGNATURE_DEPTH_MAX. Who opens a file differs
+  // within 2 frames (5 with blob files) and more only split one writer by the
+  // program around it; a write needs 8 to 10 to know flush from compaction.
   unsigned depth = 0;
   unsigned open_depth = 5;
   Signature signature = Signature::kAuto;

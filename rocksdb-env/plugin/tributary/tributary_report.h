@@ -15,5 +15,5 @@ std::string TributaryStatusText(const trib_status& status,
 std::string TributaryStatsJson(const trib_status& status,
                                uint64_t unseen_files);
 
-// Replaces the file; a failure is told on stderr and otherwise ignored.
+// Replaces the file; a failure is reported on stderr and otherwise ignored.
 void TributaryWriteFile(const std::string& path, const std::string& text);

@@ -17,7 +17,7 @@ public interface TributaryMXBean {
     /** "on", or why frame pointers are not used. */
     String getFastPath();
 
-    /** Writes to regular files that were told; ranges of mapped files count as one each. */
+    /** Writes to regular files that were recorded; ranges of mapped files count as one each. */
     long getWrites();
 
     /** Share of the writes, 0 to 1, that have a call path of Java methods, or go by who mapped their file. */
@@ -34,7 +34,7 @@ public interface TributaryMXBean {
     /** Who writes, most bytes first. */
     List<CallPath> getCallPaths();
 
-    /** Nothing is told until {@link #resume}; what has been learned stays. */
+    /** Nothing is recorded until {@link #resume}; what has been learned stays. */
     void pause();
 
     void resume();

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that is a file: mapped, synced, moved, unmapped. And all memory, locked. */
+#include <stdarg.h>
+#include <sys/mman.h>
+
+#include <tributary/event.h>
+#include <tributary/signature.h>
+
+#include "files/descriptors.h"
+#include "files/mappings.h"
+#include "files/rings.h"
+#include "libc/next.h"
+#include "record.h"
+#include "sink.h"
+
+TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd, off_t offset) {
+    bool replaces = flags & MAP_FIXED && trib_mappings_exist();
+    struct trib_descriptor known;
+    void *frame = TRIB_FRAME_HERE();
+
+    if (replaces) /* while the range is still the old mapping's */
+        trib_mappings_sync(wanted, length);
+    void *start = TRIB_NEXT(mmap)(wanted, length, access, flags, fd, offset);
+    if (replaces && start != MAP_FAILED)
+        trib_mappings_remove(start, length);
+    if (fd < 0 || start == MAP_FAILED || flags & MAP_ANONYMOUS || !(access & PROT_WRITE))
+        return start;
+    if ((flags & MAP_TYPE) != MAP_SHARED && (flags & MAP_TYPE) != MAP_SHARED_VALIDATE)
+        return start;
+    trib_ring_mapped(fd, start, (uint64_t)offset);
+    if (trib_descriptor_look(fd, frame, &known))
+        trib_mapping_add(&known, start, length, (uint64_t)offset, trib_record_mapper(&known, frame));
+    return start;
+}
+TRIB_SAME(mmap) void *mmap64(void *wanted, size_t length, int access, int flags, int fd, off64_t offset);
+
+TRIB_CALL int munmap(void *start, size_t length) {
+    bool exist = trib_mappings_exist();
+
+    if (exist) /* while the range is still this mapping's */
+        trib_mappings_sync(start, length);
+    int result = TRIB_NEXT(munmap)(start, length);
+    if (exist && result == 0)
+        trib_mappings_remove(start, length);
+    if (result == 0)
+        trib_ring_unmapped(start, length);
+    return result;
+}
+
+TRIB_CALL void *mremap(void *start, size_t length, size_t new_length, int flags, ...) {
+    va_list rest;
+
+    va_start(rest, flags);
+    void *wanted = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
+    va_end(rest);
+    void *moved = TRIB_NEXT(mremap)(start, length, new_length, flags, wanted);
+    if (moved != MAP_FAILED && trib_mappings_exist())
+        trib_mappings_move(start, moved, new_length);
+    return moved;
+}
+
+/* MS_ASYNC starts nothing on Linux; the pages stay dirty. */
+TRIB_CALL int msync(void *start, size_t length, int flags) {
+    if (flags & MS_SYNC && trib_mappings_exist())
+        trib_mappings_sync(start, length);
+    return TRIB_NEXT(msync)(start, length, flags);
+}
+
+/* What is reserved and not in use would be filled with pages, and count against the program's limit. */
+TRIB_CALL int mlockall(int flags) {
+    if (flags & MCL_CURRENT && !trib_in_vfork)
+        trib_signature_give_back();
+    return TRIB_NEXT(mlockall)(flags);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <tributary/event.h>
+
+#include "base/kinds.h"
+#include "files/devices.h"
+#include "files/file_stream.h"
+#include "files/names.h"
+#include "files/rings.h"
+#include "libc/raw.h"
+#include "quiet.h"
+#include "sink.h"
+
+#define SLOTS 65536u /* descriptors beyond are looked up for every write */
+#define NAMES 16384u /* descriptors beyond have no name */
+
+/* slot.word: what the descriptor is, then its file's kind and write hint, then how often its number was forgotten. */
+enum {
+    REGULAR = 1u << 0,
+    OTHER = 1u << 1, /* not for us: a socket, a pipe, a file of /proc */
+    APPENDS = 1u << 2,
+    TRACKED = 1u << 3, /* slot.offset is where the next write() goes, while slot.children holds */
+    NAMED = 1u << 4,   /* it was written or mapped through: the name is recorded, the kind is known */
+    NAMELESS = 1u << 5,
+    IN_MEMORY = 1u << 6,
+    OPENED = 1u << 7, /* the shim saw it opened for writing: APPENDS is known, and the name as far as it will be */
+    KIND_SHIFT = 8,
+    KIND_MASK = 31,
+    HINT_SHIFT = 13,
+    HINT_MASK = 7,
+    FORGOTTEN = 1u << 16,
+};
+#define LOOKED_UP (REGULAR | OTHER)
+_Static_assert(TRIB_FILE_KIND_COUNT <= KIND_MASK + 1, "slot.word has five bits for the kind");
+
+struct slot {
+    _Atomic(uint64_t) file, offset;
+    _Atomic(uint64_t) votes; /* file_stream.h */
+    _Atomic(uint32_t) word, children;
+};
+
+static struct slot slots[SLOTS]; /* zero pages until used, like the names */
+static struct trib_name names[NAMES];
+static _Atomic(uint32_t) highest;  /* slot ever used */
+static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
+_Thread_local int trib_in_vfork;
+
+/* Of the child of a vfork, in its parent's thread. */
+static _Thread_local struct {
+    bool
+        has_own; /* it has closed, opened or copied a descriptor: numbers no longer mean what they mean to its parent */
+    uint64_t named; /* the file whose name it sent last */
+} child __attribute__((tls_model("initial-exec")));
+
+static struct slot *slot_of(int fd) {
+    return (unsigned)fd < SLOTS && !trib_in_vfork ? &slots[fd] : NULL;
+}
+
+static void note_highest(int fd) {
+    uint32_t known = atomic_load_explicit(&highest, memory_order_relaxed);
+
+    while ((uint32_t)fd > known && !atomic_compare_exchange_weak(&highest, &known, (uint32_t)fd))
+        ;
+}
+
+/* ---- asking the kernel ---- */
+
+static uint32_t ask(int fd, uint32_t known, uint64_t *file) {
+    struct stat stat;
+
+    if (trib_raw_fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))
+        return OTHER;
+    enum trib_device device = trib_device_of(fd, stat.st_dev);
+    bool in_memory = device == TRIB_DEVICE_MEMORY;
+    if (device == TRIB_DEVICE_PSEUDO || (in_memory && stat.st_nlink == 0)) /* a memfd, or as good as one */
+        return OTHER;
+    long flags = known & OPENED ? 0 : TRIB_RAW(SYS_fcntl, fd, F_GETFL);
+    *file = trib_file_identity(stat.st_dev, stat.st_ino);
+    return REGULAR | (flags > 0 && flags & O_APPEND ? APPENDS : 0) | (stat.st_nlink ? 0 : NAMELESS) |
+           (in_memory ? IN_MEMORY : 0);
+}
+
+static bool describe(int fd, uint32_t word, uint64_t file, struct trib_descriptor *out) {
+    *out = (struct trib_descriptor){.fd = fd,
+                                    .appends = word & APPENDS,
+                                    .nameless = word & NAMELESS,
+                                    .in_memory = word & IN_MEMORY,
+                                    .kind = word >> KIND_SHIFT & KIND_MASK,
+                                    .hint = word >> HINT_SHIFT & HINT_MASK,
+                                    .file = file};
+    return word & REGULAR;
+}
+
+static bool __attribute__((noinline)) look_up(int fd, struct slot *slot, struct trib_descriptor *out) {
+    uint64_t file = 0;
+    uint32_t before = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
+
+    if (!trib_may_ask())
+        return false;
+    uint32_t found = before | ask(fd, before, &file); /* opened, or a hint, came first */
+    if (slot) {
+        atomic_store_explicit(&slot->file, file, memory_order_relaxed);
+        /* Fails when the number was closed meanwhile: then the next write asks again. */
+        atomic_compare_exchange_strong(&slot->word, &before, found);
+        note_highest(fd);
+    }
+    return describe(fd, found, file, out);
+}
+
+/* Calls out of this library: the trace, the state file, our own messages. */
+static bool is_own_code(const void *frame) {
+    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+    extern const char _etext[] __attribute__((visibility("hidden")));
+    const char *caller = ((const char *const *)frame)[1];
+
+    return caller >= __ehdr_start && caller < _etext;
+}
+
+bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out) {
+    if (fd < 0 || !trib_sink_wanted() || is_own_code(frame))
+        return false;
+    struct slot *slot = slot_of(fd);
+    uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
+    if (__builtin_expect(!(word & LOOKED_UP), 0))
+        return look_up(fd, slot, out);
+    return describe(fd, word, atomic_load_explicit(&slot->file, memory_order_relaxed), out);
+}
+
+/* ---- names ---- */
+
+/* Of this life of the number. False: none was seen. */
+static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
+    return word & OPENED && (unsigned)fd < NAMES && trib_name_get(&names[fd], out) &&
+           atomic_load_explicit(&slots[fd].word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
+}
+
+static uint8_t kind_of(const struct trib_name_text *name) {
+    char path[2 + sizeof name->bytes] = "./"; /* for rules about folders */
+
+    memcpy(path + 2, name->bytes, name->length + 1);
+    return trib_kind_of(name->bytes[0] == '/' ? path + 2 : path);
+}
+
+/* In the cold: once for each descriptor. */
+static void __attribute__((noinline)) find_name(struct trib_descriptor *known, struct slot *slot, uint32_t word) {
+    struct trib_name_text name = {.length = 0};
+    bool has_name = slot && name_of(known->fd, word, &name);
+
+    known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
+    if (has_name)
+        trib_sink_name(known->file, name.bytes);
+    if (slot && (word & REGULAR))
+        atomic_compare_exchange_strong(&slot->word, &word, word | NAMED | (uint32_t)known->kind << KIND_SHIFT);
+}
+
+/* The child of a vfork reads what its parent knows, and keeps nothing. */
+static void __attribute__((noinline)) find_name_of_parent(struct trib_descriptor *known) {
+    struct slot *slot = (unsigned)known->fd < SLOTS && !child.has_own ? &slots[known->fd] : NULL;
+    uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
+    struct trib_name_text name = {.length = 0};
+
+    if (word & NAMED && atomic_load_explicit(&slot->file, memory_order_relaxed) == known->file) {
+        known->kind = word >> KIND_SHIFT & KIND_MASK;
+        return;
+    }
+    bool has_name = slot && name_of(known->fd, word, &name);
+    known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
+    if (has_name && child.named != known->file)
+        trib_sink_name(known->file, name.bytes);
+    child.named = known->file;
+}
+
+void trib_descriptors_child_gone(void) {
+    child.has_own = false;
+    child.named = 0;
+}
+
+void trib_descriptor_name(struct trib_descriptor *known) {
+    struct slot *slot = slot_of(known->fd);
+    uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
+
+    if (__builtin_expect(word & NAMED, 1))
+        known->kind = word >> KIND_SHIFT & KIND_MASK;
+    else if (trib_in_vfork)
+        find_name_of_parent(known);
+    else
+        find_name(known, slot, word);
+}
+
+/* A new life of the number. */
+static void begin(struct slot *slot, uint32_t bits) {
+    uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+
+    atomic_store_explicit(&slot->votes, 0, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&slot->word, &word, (word / FORGOTTEN + 1) * FORGOTTEN | bits,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
+}
+
+static bool is_for_writing(int flags) {
+    return (flags & O_ACCMODE) == O_WRONLY || (flags & O_ACCMODE) == O_RDWR;
+}
+
+void trib_descriptor_opened(int fd, const struct trib_opened *how) {
+    struct slot *slot = slot_of(fd);
+    struct trib_name_text folder = {.length = 0}, name = {.length = 0};
+    bool tracked = (how->flags & O_ACCMODE) == O_WRONLY && !(how->flags & O_APPEND) && !how->moves_unseen;
+
+    if (!slot || !trib_sink_wanted())
+        return;
+    trib_descriptor_forget(fd);
+    if (!is_for_writing(how->flags))
+        return;
+    if (how->folder == AT_FDCWD)
+        trib_folder_get(&folder);
+    if (how->path && (how->flags & O_TMPFILE) != O_TMPFILE) /* that one is its folder's */
+        trib_name_join(&folder, how->path, &name);
+    if ((unsigned)fd < NAMES)
+        trib_name_put(&names[fd], &name);
+    atomic_store_explicit(&slot->offset, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->children, atomic_load(&children), memory_order_relaxed);
+    begin(slot, OPENED | (how->flags & O_APPEND ? APPENDS : 0) | (tracked ? TRACKED : 0));
+    note_highest(fd);
+}
+
+void trib_descriptor_copied(int from, int to) {
+    struct slot *source = from >= 0 ? slot_of(from) : NULL, *slot = to >= 0 ? slot_of(to) : NULL;
+    uint32_t word = source ? atomic_load_explicit(&source->word, memory_order_acquire) : 0;
+    struct trib_name_text name = {.length = 0};
+
+    if (from == to) /* dup2 of itself */
+        return;
+    trib_descriptor_shared(from);
+    if (!slot)
+        return;
+    trib_descriptor_forget(to);
+    if (!(word & OPENED))
+        return;
+    (void)name_of(from, word, &name);
+    if ((unsigned)to < NAMES)
+        trib_name_put(&names[to], &name);
+    begin(slot, word & (OPENED | APPENDS | (uint32_t)HINT_MASK << HINT_SHIFT));
+    note_highest(to);
+}
+
+void trib_descriptor_appends(int fd, bool appends) {
+    struct slot *slot = slot_of(fd);
+
+    if (!slot)
+        return;
+    uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed), changed;
+    do {
+        changed = (word & ~(uint32_t)(APPENDS | TRACKED)) | (appends ? APPENDS : 0);
+    } while ((word & (OPENED | LOOKED_UP)) && !atomic_compare_exchange_weak(&slot->word, &word, changed));
+}
+
+/* ---- hints ---- */
+
+void trib_descriptor_hinted(int fd, uint64_t hint) {
+    struct slot *slot = slot_of(fd);
+
+    if (!slot || !trib_sink_wanted() || hint > TRIB_HINT_EXTREME)
+        return;
+    uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed), hinted;
+    do {
+        hinted = (word & ~((uint32_t)HINT_MASK << HINT_SHIFT)) | (uint32_t)hint << HINT_SHIFT;
+    } while (!atomic_compare_exchange_weak(&slot->word, &word, hinted));
+    note_highest(fd);
+}
+
+/* Streams have no order that a hint could keep; drives that turn hints into streams only tell them apart. */
+static uint64_t hint_of(uint16_t stream) {
+    return stream ? RWH_WRITE_LIFE_SHORT + (stream - 1u) % 4 : RWH_WRITE_LIFE_NONE;
+}
+
+void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes) {
+    struct slot *slot = slot_of(known->fd);
+
+    if (!slot || !stream || !trib_may_ask())
+        return;
+    uint64_t before = atomic_load_explicit(&slot->votes, memory_order_relaxed);
+    uint64_t after = trib_file_stream_vote(before, stream, length_bytes);
+    atomic_store_explicit(&slot->votes, after, memory_order_relaxed); /* a race loses a vote */
+    if (trib_file_stream(before) == trib_file_stream(after))
+        return;
+    uint64_t hint = hint_of(trib_file_stream(after));
+    TRIB_RAW(SYS_fcntl, known->fd, F_SET_RW_HINT, &hint); /* fcntl would take it for the program's */
+}
+
+/* ---- offsets ---- */
+
+uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes) {
+    struct slot *slot = slot_of(known->fd);
+    bool is_tracked = slot && atomic_load_explicit(&slot->word, memory_order_acquire) & TRACKED &&
+                      atomic_load_explicit(&slot->children, memory_order_relaxed) == atomic_load(&children);
+
+    if (is_tracked || !trib_may_ask()) /* then it is where the last write ended, as far as anybody can say */
+        return slot ? atomic_fetch_add_explicit(&slot->offset, length_bytes, memory_order_relaxed) : 0;
+    long end = TRIB_RAW(SYS_lseek, known->fd, 0, SEEK_CUR);
+    if (slot && end >= 0)
+        atomic_store_explicit(&slot->offset, (uint64_t)end, memory_order_relaxed);
+    return end >= (long)length_bytes ? (uint64_t)end - length_bytes : 0;
+}
+
+uint64_t trib_descriptor_end(const struct trib_descriptor *known, uint64_t length_bytes) {
+    struct stat stat;
+
+    if (!trib_may_ask())
+        return trib_descriptor_advance(known, length_bytes);
+    bool is_known = trib_raw_fstat(known->fd, &stat) == 0 && (uint64_t)stat.st_size >= length_bytes;
+    return is_known ? (uint64_t)stat.st_size - length_bytes : 0;
+}
+
+void trib_descriptor_moved(int fd, off_t offset) {
+    struct slot *slot = slot_of(fd);
+
+    if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) & TRACKED)
+        atomic_store_explicit(&slot->offset, (uint64_t)offset, memory_order_relaxed);
+}
+
+void trib_descriptor_shared(int fd) {
+    struct slot *slot = slot_of(fd);
+
+    if (slot)
+        atomic_fetch_and_explicit(&slot->word, ~(uint32_t)TRACKED, memory_order_release);
+}
+
+void trib_descriptors_shared(void) {
+    atomic_fetch_add(&children, 1);
+}
+
+/* ---- ends ---- */
+
+void trib_descriptor_forget(int fd) {
+    struct slot *slot = slot_of(fd);
+
+    if (trib_in_vfork) {
+        child.has_own = true;
+        return;
+    }
+    trib_ring_closed(fd);
+    if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) % FORGOTTEN)
+        begin(slot, 0);
+}
+
+void trib_descriptors_forget(unsigned first, unsigned last) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+
+    if (trib_in_vfork) {
+        child.has_own = true;
+        return;
+    }
+    trib_rings_closed(first, last);
+    for (unsigned fd = first; fd <= last && fd <= end; fd++)
+        trib_descriptor_forget((int)fd);
+}
+
+bool trib_descriptors_unnamed(uint64_t file) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    bool found = false;
+
+    for (uint32_t fd = 0; fd <= end && !trib_in_vfork; fd++) {
+        struct slot *slot = &slots[fd];
+        uint32_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+        if (!(word & NAMED) || atomic_load_explicit(&slot->file, memory_order_relaxed) != file)
+            continue;
+        atomic_fetch_or_explicit(&slot->word, NAMELESS, memory_order_release);
+        found = true;
+    }
+    return found;
+}
+
+int trib_descriptor_of(uint64_t file) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+
+    for (uint32_t fd = 0; fd <= end; fd++)
+        if (atomic_load_explicit(&slots[fd].word, memory_order_acquire) & NAMED &&
+            atomic_load_explicit(&slots[fd].file, memory_order_relaxed) == file)
+            return (int)fd;
+    return -1;
+}
+
+void trib_descriptors_inherited(void) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+
+    for (uint32_t fd = 0; fd <= end; fd++) {
+        atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)NAMELESS, memory_order_relaxed);
+        if (fd < NAMES)
+            trib_name_inherited(&names[fd]);
+    }
+    trib_rings_clear();
+}
+
+bool trib_descriptor_closing(int fd, struct trib_descriptor *out) {
+    struct slot *slot = fd >= 0 ? slot_of(fd) : NULL;
+    uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
+
+    if (!(word & NAMED))
+        return false;
+    return describe(fd, word, atomic_load_explicit(&slot->file, memory_order_relaxed), out);
+}
+
+void trib_descriptors_visit(unsigned first, unsigned last, void (*visit)(const struct trib_descriptor *known)) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    struct trib_descriptor known;
+
+    for (unsigned fd = first; fd <= last && fd <= end; fd++)
+        if (trib_descriptor_closing((int)fd, &known))
+            visit(&known);
+}
+
+uint32_t trib_descriptor_life(int fd) {
+    struct slot *slot = fd >= 0 ? slot_of(fd) : NULL;
+
+    return slot ? atomic_load_explicit(&slot->word, memory_order_acquire) / FORGOTTEN : 0;
+}

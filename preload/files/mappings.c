@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/mappings.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <tributary/event.h>
+
+#include "files/borrow.h"
+#include "libc/raw.h"
+#include "quiet.h"
+#include "record.h"
+#include "sink.h"
+
+#define MAPPINGS      1024u
+#define PAGE_BYTES    4096u
+#define QUESTIONS_MAX 4096u /* of one sync; about 0.4 us each */
+#define HALVINGS_MAX  64u
+
+struct mapping {
+    uintptr_t start, end;
+    uint64_t offset_bytes; /* of start, in the file */
+    struct trib_mapped mapped;
+    int fd; /* at the mmap */
+};
+
+/* Nobody changes an entry that is in use: it is taken back, and what is left of it put elsewhere. So nobody waits. */
+enum { FREE, TAKEN, IN_USE, STATE_MASK = 3, ONE_MORE = 4 };
+#define WORDS ((sizeof(struct mapping) + 7) / 8)
+
+struct entry {
+    _Atomic(uint64_t) state; /* how often it changed, then one of the above */
+    _Atomic(uint64_t) words[WORDS];
+};
+
+static struct entry entries[MAPPINGS];
+static _Atomic(unsigned) used; /* entries below were in use at some time */
+
+bool trib_mappings_exist(void) {
+    return atomic_load_explicit(&used, memory_order_acquire) > 0;
+}
+
+/* ---- which pages are dirty ---- */
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+struct dirty_pages {
+    const struct trib_mapped *mapped;
+    int fd;
+    unsigned questions;
+    uint64_t start, end; /* a run that has been found and may grow */
+};
+
+/* Dirty pages of the file in [offset, offset + length), or -1. */
+static int64_t count_dirty(int fd, uint64_t offset_bytes, uint64_t length_bytes) {
+    uint64_t range[2] = {offset_bytes, length_bytes};
+    uint64_t counts[5]; /* struct cachestat: cached, dirty, written back, evicted, recently evicted */
+
+    return TRIB_RAW(SYS_cachestat, fd, range, counts, 0) == 0 ? (int64_t)counts[1] : -1;
+}
+
+static void record_run(struct dirty_pages *pages) {
+    if (pages->end > pages->start)
+        trib_record_mapped(pages->mapped, pages->start, pages->end - pages->start);
+}
+
+static void add_run(struct dirty_pages *pages, uint64_t start, uint64_t end) {
+    if (start != pages->end) {
+        record_run(pages);
+        pages->start = start;
+    }
+    pages->end = end;
+}
+
+/* -1: nobody can say. */
+static int64_t ask_dirty(struct dirty_pages *pages, uint64_t start, uint64_t end) {
+    bool asks = pages->fd >= 0 && pages->questions++ < QUESTIONS_MAX;
+
+    return asks ? count_dirty(pages->fd, start, end - start) : -1;
+}
+
+/* Halves what is neither clean nor all dirty. `start` is page-aligned. */
+static void find_dirty(struct dirty_pages *pages, uint64_t start, uint64_t end) {
+    uint64_t ends[HALVINGS_MAX] = {end}; /* of the ranges behind the one that is looked at, the nearest last */
+    unsigned waiting = 1;
+
+    while (waiting) {
+        uint64_t until = ends[waiting - 1], count = (until - start + PAGE_BYTES - 1) / PAGE_BYTES;
+        int64_t dirty = ask_dirty(pages, start, until);
+        if (dirty > 0 && (uint64_t)dirty < count && waiting < HALVINGS_MAX) {
+            ends[waiting++] = start + count / 2 * PAGE_BYTES;
+            continue;
+        }
+        if (dirty != 0)
+            add_run(pages, start, until);
+        start = until;
+        waiting--;
+    }
+}
+
+/* A pause forgets descriptors, and nothing but mmap has used this one. -1: none. */
+static int descriptor_of(const struct mapping *mapping) {
+    int fd = trib_may_ask() ? trib_descriptor_of(mapping->mapped.file) : -1;
+    struct stat stat;
+
+    if (fd >= 0 || !trib_may_ask())
+        return fd;
+    bool is_same =
+        trib_raw_fstat(mapping->fd, &stat) == 0 && trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
+    return is_same ? mapping->fd : -1;
+}
+
+static int borrow(const struct mapping *mapping) {
+    uintptr_t whole_pages_end = (mapping->end + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+
+    return trib_borrow_descriptor(mapping->start, whole_pages_end, mapping->mapped.file);
+}
+
+/* [from, to) of the memory, inside the mapping. */
+static void record_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t to) {
+    struct dirty_pages pages = {.mapped = &mapping->mapped, .fd = descriptor_of(mapping)};
+    uint64_t offset = mapping->offset_bytes + (from - mapping->start);
+    int borrowed = pages.fd < 0 && trib_may_ask() ? borrow(mapping) : -1;
+
+    if (borrowed >= 0)
+        pages.fd = borrowed;
+    find_dirty(&pages, offset, offset + (to - from));
+    record_run(&pages);
+    if (borrowed >= 0)
+        trib_return_descriptor(borrowed);
+}
+
+/* ---- the table ---- */
+
+static void note_used(unsigned count) {
+    unsigned known = atomic_load_explicit(&used, memory_order_relaxed);
+
+    while (known < count && !atomic_compare_exchange_weak(&used, &known, count))
+        ;
+}
+
+static bool claim(struct entry *entry, uint64_t *state) {
+    *state = atomic_load_explicit(&entry->state, memory_order_relaxed);
+    return (*state & STATE_MASK) == FREE &&
+           atomic_compare_exchange_strong(&entry->state, state, *state + ONE_MORE + TAKEN);
+}
+
+/* Beyond 1,024 a mapping goes unseen. */
+static void put(const struct mapping *mapping) {
+    uint64_t words[WORDS] = {0}, state;
+    unsigned i = 0;
+
+    memcpy(words, mapping, sizeof *mapping);
+    while (i < MAPPINGS && !claim(&entries[i], &state))
+        i++;
+    if (i == MAPPINGS)
+        return;
+    for (unsigned word = 0; word < WORDS; word++)
+        atomic_store_explicit(&entries[i].words[word], words[word], memory_order_relaxed);
+    note_used(i + 1);
+    atomic_store_explicit(&entries[i].state, state + ONE_MORE + IN_USE, memory_order_release);
+}
+
+/* False: not in use, or taken back meanwhile. */
+static bool read_entry(struct entry *entry, struct mapping *out, uint64_t *state) {
+    uint64_t words[WORDS];
+
+    *state = atomic_load_explicit(&entry->state, memory_order_acquire);
+    if ((*state & STATE_MASK) != IN_USE)
+        return false;
+    for (unsigned word = 0; word < WORDS; word++)
+        words[word] = atomic_load_explicit(&entry->words[word], memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    memcpy(out, words, sizeof *out);
+    return atomic_load_explicit(&entry->state, memory_order_relaxed) == *state;
+}
+
+static bool take_back(struct entry *entry, uint64_t state) {
+    return atomic_compare_exchange_strong(&entry->state, &state, (state & ~(uint64_t)STATE_MASK) + ONE_MORE);
+}
+
+void trib_mapping_add(struct trib_descriptor *known, void *start, size_t length_bytes, uint64_t offset_bytes,
+                      uint64_t signature) {
+    struct mapping mapping = {.start = (uintptr_t)start,
+                              .end = (uintptr_t)start + length_bytes,
+                              .offset_bytes = offset_bytes,
+                              .fd = known->fd};
+
+    if (known->in_memory)
+        return;
+    trib_descriptor_name(known);
+    mapping.mapped = (struct trib_mapped){.file = known->file, .signature = signature, .kind = known->kind};
+    put(&mapping);
+}
+
+void trib_mappings_sync(const void *start, size_t length_bytes) {
+    uintptr_t from = (uintptr_t)start, to = from + length_bytes;
+    struct mapping mapping;
+    uint64_t state;
+
+    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
+        if (!read_entry(&entries[i], &mapping, &state) || mapping.start >= to || mapping.end <= from)
+            continue;
+        record_dirty(&mapping, mapping.start > from ? mapping.start : from, mapping.end < to ? mapping.end : to);
+    }
+}
+
+static void sync_those_of(uint64_t file) {
+    struct mapping mapping;
+    uint64_t state;
+
+    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
+        if (read_entry(&entries[i], &mapping, &state) && (file == 0 || mapping.mapped.file == file))
+            record_dirty(&mapping, mapping.start, mapping.end);
+}
+
+void trib_mappings_sync_file(uint64_t file) {
+    sync_those_of(file);
+}
+
+void trib_mappings_sync_all(void) {
+    sync_those_of(0);
+}
+
+/* The part in [from, to) goes; what is left before and behind it is put anew. */
+static void cut(struct entry *entry, uintptr_t from, uintptr_t to) {
+    struct mapping mapping, left;
+    uint64_t state;
+
+    if (!read_entry(entry, &mapping, &state) || mapping.start >= to || mapping.end <= from || !take_back(entry, state))
+        return;
+    if (mapping.start < from) {
+        left = mapping;
+        left.end = from;
+        put(&left);
+    }
+    if (mapping.end > to) {
+        left = mapping;
+        left.offset_bytes += to - mapping.start;
+        left.start = to;
+        put(&left);
+    }
+}
+
+void trib_mappings_remove(const void *start, size_t length_bytes) {
+    uintptr_t from = (uintptr_t)start, to = (from + length_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+
+    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
+        cut(&entries[i], from, to);
+}
+
+void trib_mappings_move(const void *start, void *to, size_t length_bytes) {
+    struct mapping mapping;
+    uint64_t state;
+
+    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
+        if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start ||
+            !take_back(&entries[i], state))
+            continue;
+        mapping.start = (uintptr_t)to;
+        mapping.end = (uintptr_t)to + length_bytes;
+        put(&mapping);
+        return;
+    }
+}
+
+void trib_mappings_clear(void) {
+    unsigned end = atomic_load_explicit(&used, memory_order_relaxed);
+
+    for (unsigned i = 0; i < MAPPINGS && i <= end; i++) { /* and one that was being put */
+        uint64_t state = atomic_load_explicit(&entries[i].state, memory_order_relaxed);
+        atomic_store_explicit(&entries[i].state, (state & ~(uint64_t)STATE_MASK) + ONE_MORE, memory_order_relaxed);
+    }
+    atomic_store_explicit(&used, 0, memory_order_relaxed);
+}

@@ -180,7 +180,7 @@ TEST_CASE("wrong options: a sentence, and the JVM ends only where strict=1 asks 
     }
 }
 
-TEST_CASE("path=full tells more frames") {
+TEST_CASE("path=full records more frames") {
     const Run run(homes().front(), {agent("trace=@,path=full")});
     run.check_same();
     const JavaTrace full(run.trace);

@@ -12,7 +12,7 @@ endforeach()
 list(REMOVE_DUPLICATES jvm_real)
 list(JOIN jvm_real ":" jvm_joined)
 if(TARGET tributary-jvm AND TARGET tributary-agent-jar AND jvm_real AND NOT TRIB_SANITIZE MATCHES thread)
-  add_dependencies(${name} tributary-jvm tributary-agent-jar)
+  add_dependencies(${name} tributary-jvm tributary-agent-jar trib) # trib: private daemons
   get_target_property(jvm_jar tributary-agent-jar JAR_FILE)
   target_compile_definitions(${name} PRIVATE
     JVM_HOMES="${jvm_joined}" JVM_LIBRARY="$<TARGET_FILE:tributary-jvm>" JVM_JAR="${jvm_jar}")

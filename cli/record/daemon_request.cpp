@@ -16,6 +16,7 @@
 #include "common/table.h"
 #include "record/address.h"
 #include "record/daemon.h"
+#include "record/lost.h"
 #include "ring/message.h"
 
 namespace cli {
@@ -82,9 +83,11 @@ void print(const trib_status &status, const std::string &name) {
                grouped(status.joins_refused));
     fmt::print("written     {} in {} events\n", size_text(static_cast<double>(status.clock_bytes)),
                grouped(status.events));
-    fmt::print("lost        {} events ({}); rings damaged {}, checks failed in processes {}\n",
-               grouped(status.events_dropped), size_text(static_cast<double>(status.bytes_dropped)),
-               grouped(status.rings_damaged), grouped(status.broken));
+    const std::string causes = lost_causes(status);
+    fmt::print("lost        {} events ({}){}{}\n", grouped(status.events_dropped),
+               size_text(static_cast<double>(status.bytes_dropped)), causes.empty() ? "" : ": ", causes);
+    fmt::print("faults      {} rings damaged, {} checks failed in processes\n", grouped(status.rings_damaged),
+               grouped(status.broken));
     fmt::print("uncovered   {} start{}{}{}\n", grouped(status.starts_uncovered),
                status.starts_uncovered == 1 ? "" : "s", status.uncovered[0] ? ": " : "", printable(status.uncovered));
     fmt::print("learned     {} writers in {} streams\n", grouped(status.attributes), status.streams_used);

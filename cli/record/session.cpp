@@ -18,6 +18,7 @@
 #include "common/table.h"
 #include "record/address.h"
 #include "record/child.h"
+#include "record/lost.h"
 #include "record/preload_library.h"
 
 namespace cli {
@@ -123,8 +124,8 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
     const trib_status &status = result.status;
     std::string lost;
     if (status.events_dropped)
-        lost = fmt::format(", {} lost ({})", grouped(status.events_dropped),
-                           size_text(static_cast<double>(status.bytes_dropped)));
+        lost = fmt::format(", {} lost ({}: {})", grouped(status.events_dropped),
+                           size_text(static_cast<double>(status.bytes_dropped)), lost_causes(status));
     std::string trace;
     if (!options.trace.empty())
         trace = fmt::format("; {}, {}", options.trace, size_text(static_cast<double>(status.trace_bytes)));
@@ -159,6 +160,9 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                  {"events", status.events},
                  {"events_lost", status.events_dropped},
                  {"bytes_lost", status.bytes_dropped},
+                 {"lost_full", status.lost_full},
+                 {"lost_killed", status.lost_killed},
+                 {"lost_alone", status.lost_alone},
                  {"written_bytes", status.clock_bytes},
                  {"policy", status.policy},
                  {"signatures", status.attributes},

@@ -271,6 +271,9 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
     trib_recorder_count(live->recorder, &counts);
     out->events_dropped = counts.events_dropped;
     out->bytes_dropped = counts.bytes_dropped;
+    out->lost_full = counts.lost[TRIB_LOSS_FULL];
+    out->lost_killed = counts.lost[TRIB_LOSS_KILLED];
+    out->lost_alone = counts.lost[TRIB_LOSS_ALONE];
     out->processes = counts.processes;
     out->processes_live = counts.processes_live;
     out->joins_refused = counts.refused;

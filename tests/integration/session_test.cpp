@@ -248,6 +248,7 @@ TEST_CASE("a process killed in the middle of an event loses that event, and its 
     trib_pipeline_drain(session.recorder->get());
     CHECK(session.recorder->status().events == 20);
     CHECK(session.recorder->status().events_dropped == 1);
+    CHECK(session.recorder->status().lost_killed == 1);
     trib_client_close(next);
 }
 
@@ -326,6 +327,7 @@ TEST_CASE("a full ring drops and the trace says how much") {
         }
         trib_pipeline_drain(session.recorder->get());
         CHECK(session.recorder->status().bytes_dropped == refused_bytes);
+        CHECK(session.recorder->status().lost_full == refused_events);
     }
     trib_client_close(client);
     REQUIRE(session.recorder->close() == 0);
@@ -417,6 +419,7 @@ TEST_CASE("a daemon that is killed costs events, and its processes join the next
     trib_pipeline_drain(next.get());
     CHECK(next.status().events > before);
     CHECK(next.status().events_dropped >= accepted); // what the dead one never took
+    CHECK(next.status().lost_alone == next.status().events_dropped);
     trib_client_close(client);
     CHECK(next.close() == 0);
     CHECK(access(path.c_str(), F_OK) != 0);

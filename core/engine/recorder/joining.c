@@ -152,7 +152,7 @@ static void count_join(struct trib_recorder *recorder, const struct trib_request
     if (request->epoch)
         atomic_fetch_add(&recorder->rejoined, 1);
     if (request->missed_events && request->missed_events <= UINT32_MAX)
-        trib_recorder_count_drops(recorder, request->missed_events, request->missed_bytes);
+        trib_recorder_count_drops(recorder, TRIB_LOSS_ALONE, request->missed_events, request->missed_bytes);
 }
 
 /* 0: `fd` is the ring's, to be sent and closed. */

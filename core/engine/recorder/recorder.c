@@ -83,7 +83,7 @@ static bool find_next(struct trib_recorder *recorder, struct trib_source *source
         }
         if (turn == TRIB_RING_WAITING && source->is_gone) {
             trib_ring_release(&source->ring, source->cursor); /* killed in the middle of it */
-            trib_recorder_count_drops(recorder, 1, 0);
+            trib_recorder_count_drops(recorder, TRIB_LOSS_KILLED, 1, 0);
         }
     }
     return false;
@@ -105,7 +105,7 @@ static bool take_event(struct trib_recorder *recorder, struct trib_source *sourc
     source->cursor++;
     if (!is_plausible(out)) {
         note_damage(recorder, source);
-        trib_recorder_count_drops(recorder, 1, 0);
+        trib_recorder_count_drops(recorder, TRIB_LOSS_KILLED, 1, 0);
         return false;
     }
     source->events++;
@@ -139,7 +139,7 @@ static void collect_drops(struct trib_recorder *recorder, struct trib_source *so
     if (new_events > UINT32_MAX || new_bytes > new_events * WRITE_BYTES_MAX)
         note_damage(recorder, source);
     else
-        trib_recorder_count_drops(recorder, new_events, new_bytes);
+        trib_recorder_count_drops(recorder, TRIB_LOSS_FULL, new_events, new_bytes);
 }
 
 static void take_texts(struct trib_recorder *recorder, struct trib_source *source, const struct trib_texts_sink *sink) {
@@ -360,6 +360,8 @@ uint64_t trib_recorder_complete_ns(const struct trib_recorder *recorder) {
 void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recorder_counts *out) {
     out->events_dropped = atomic_load_explicit(&recorder->events_dropped, memory_order_acquire);
     out->bytes_dropped = atomic_load_explicit(&recorder->bytes_dropped, memory_order_relaxed);
+    for (unsigned why = 0; why < TRIB_LOSSES; why++)
+        out->lost[why] = atomic_load_explicit(&recorder->lost[why], memory_order_relaxed);
     out->processes = atomic_load(&recorder->processes);
     out->processes_live = atomic_load(&recorder->processes_live);
     out->refused = atomic_load(&recorder->refused);

@@ -48,9 +48,13 @@ unsigned trib_recorder_take(struct trib_recorder *recorder, struct trib_event *b
 /* Every event that was submitted before this time (CLOCK_MONOTONIC) and returned has been taken. */
 uint64_t trib_recorder_complete_ns(const struct trib_recorder *recorder);
 
+/* Why events were lost: their ring was full; their process was killed in the middle of them, or wrote nonsense; it had
+ * no daemon for a while. */
+enum trib_loss { TRIB_LOSS_FULL, TRIB_LOSS_KILLED, TRIB_LOSS_ALONE, TRIB_LOSSES };
+
 struct trib_recorder_counts {
-    uint64_t events_dropped, bytes_dropped; /* rings full, processes killed in the middle of an event, nonsense, and
-                                               what processes missed while there was no daemon */
+    uint64_t events_dropped, bytes_dropped; /* for whatever cause */
+    uint64_t lost[TRIB_LOSSES];             /* of events_dropped, by cause */
     uint64_t processes, processes_live;     /* live: also ended ones whose rings are not yet empty */
     uint64_t refused;                       /* joins: not on the list, no room, another version */
     uint64_t rejoined;                      /* joins of processes that had had another daemon before */

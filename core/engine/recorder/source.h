@@ -71,11 +71,14 @@ struct trib_recorder {
     uint64_t horizon_ns, complete_ns, last_out_ns, checked_ns;
     bool stopped, is_last_round, warned, wants_places;
 
+    _Atomic(uint64_t) lost[TRIB_LOSSES]; /* events, by cause: events_dropped is their sum */
     _Atomic(uint64_t) events_dropped, bytes_dropped, processes, processes_live, refused, rejoined, broken, damaged;
     _Atomic(bool) asked_to_stop;
 };
 
-static inline void trib_recorder_count_drops(struct trib_recorder *recorder, uint64_t events, uint64_t bytes) {
+static inline void trib_recorder_count_drops(struct trib_recorder *recorder, enum trib_loss why, uint64_t events,
+                                             uint64_t bytes) {
+    atomic_fetch_add_explicit(&recorder->lost[why], events, memory_order_relaxed);
     atomic_fetch_add_explicit(&recorder->bytes_dropped, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&recorder->events_dropped, events, memory_order_release);
 }

@@ -28,6 +28,8 @@ struct trib_status {
     char evidence[128];   /* why that level */
     uint64_t clock_bytes; /* host bytes written */
     uint64_t events, events_dropped, bytes_dropped;
+    uint64_t lost_full, lost_killed, lost_alone; /* of events_dropped: a ring was full; its process was killed or wrote
+                                                    nonsense; it had no daemon */
     uint64_t live_runs, live_bytes, runs_dropped;
     uint32_t attributes, attributes_evicted;
     uint32_t reclusterings, streams_used;

@@ -6,18 +6,18 @@
 #include <linux/memfd.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "base/raw.h"
 #include "producer/client.h"
 
-#define JOIN_WAIT_MS   200
+#define JOIN_WAIT_MS   200 /* for the answer of a daemon that lives */
+#define STALE_WAIT_MS  2   /* of one that shows no life: it may be stopped, and nobody waits for that */
 #define STATUS_WAIT_MS 1000
-#define DESCRIPTORS    16u /* that the task needs, whatever the program's limit is */
-#define GIVEN_MAX      2   /* descriptors of an answer */
+#define GIVEN_MAX      2 /* descriptors of an answer */
 
 struct errand {
     const char *address;
@@ -40,15 +40,18 @@ static void clear(void *to, size_t count) {
         ((volatile char *)to)[i] = 0;
 }
 
-/* The task's own descriptors and limits: the program keeps its. */
-static void make_room(void) {
-    struct rlimit limit = {0, 0};
+/* A daemon that lives touches its socket (listener.c). Wrong clocks and sockets that it may not touch cost patience,
+ * not the join. */
+static int patience_ms(const char *address) {
+    struct timespec now = {0, 0};
+    struct stat status;
 
-    TRIB_RAW(SYS_close_range, 0, ~0u, 0);
-    if (TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {
-        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
-        TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, 0);
-    }
+    clear(&status, sizeof status);
+    if (TRIB_RAW(SYS_newfstatat, AT_FDCWD, address, &status, 0) != 0 ||
+        TRIB_RAW(SYS_clock_gettime, CLOCK_REALTIME, &now) != 0)
+        return STALE_WAIT_MS;
+    int64_t age_ns = (int64_t)(now.tv_sec - status.st_mtim.tv_sec) * 1000000000 + now.tv_nsec - status.st_mtim.tv_nsec;
+    return age_ns > (int64_t)TRIB_SILENCE_NS ? STALE_WAIT_MS : JOIN_WAIT_MS;
 }
 
 long trib_connect(const char *address) {
@@ -84,7 +87,7 @@ static long send_request(long socket, const struct trib_request *request) {
     union control control;
 
     prepare(&message, &part, &control);
-    long process = TRIB_RAW(SYS_pidfd_open, TRIB_RAW(SYS_getppid), 0);
+    long process = TRIB_RAW(SYS_pidfd_open, TRIB_RAW(SYS_getpid), 0);
     if (process >= 0) {
         int given = (int)process;
         control.head.cmsg_len = CMSG_LEN(sizeof given);
@@ -189,7 +192,7 @@ static int join(long socket, struct errand *errand) {
     int given[GIVEN_MAX];
 
     clear(&answer, sizeof answer);
-    long got = receive(socket, &answer, sizeof answer, given, JOIN_WAIT_MS);
+    long got = receive(socket, &answer, sizeof answer, given, patience_ms(errand->address));
     if (got < 0)
         return (int)got;
     if (got != sizeof answer || answer.magic != TRIB_WIRE_MAGIC || answer.version != TRIB_WIRE_VERSION)
@@ -204,7 +207,6 @@ static int run(void *arg) {
     struct errand *errand = arg;
     int given[GIVEN_MAX];
 
-    make_room();
     long socket = trib_connect(errand->address), rc = socket < 0 ? socket : send_request(socket, &errand->request);
     if (rc >= 0 && errand->text)
         errand->text_bytes = rc = receive(socket, errand->text, errand->capacity, given, STATUS_WAIT_MS);

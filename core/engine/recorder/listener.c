@@ -3,12 +3,14 @@
  * connection that says nothing is closed after a second, there are only so many of them, and one user, or all users
  * that are not on the list, have only a part of those. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,13 +170,24 @@ static void note_end(struct trib_listener *listener, uint64_t tag) {
     atomic_store_explicit(&source->gone, true, memory_order_release);
 }
 
+/* It says that joins are answered (wire.h). Where it may not, processes have less patience. */
+static void touch_socket(struct trib_listener *listener) {
+    uint64_t now_ns = trib_now_ns();
+
+    if (now_ns - listener->touched_ns < TRIB_TOUCH_NS)
+        return;
+    listener->touched_ns = now_ns;
+    (void)utimensat(AT_FDCWD, listener->recorder->config.address, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
 static void *listen_for_ever(void *arg) {
     struct trib_listener *listener = arg;
     struct epoll_event events[EVENTS_MAX];
 
     pthread_setname_np(pthread_self(), "tributary-join");
     while (!atomic_load(&listener->stop)) {
-        int count = epoll_wait(listener->poll, events, EVENTS_MAX, listener->connection_count ? 250 : -1);
+        int count = epoll_wait(listener->poll, events, EVENTS_MAX, TRIB_TOUCH_NS / 1000000);
+        touch_socket(listener);
         for (int i = 0; i < count; i++) {
             uint64_t tag = events[i].data.u64;
             if (tag == TRIB_TAG_LISTENER)

@@ -35,6 +35,7 @@ struct trib_listener {
     struct trib_recorder *recorder;
     int socket, poll, wake;
     bool owns_path;
+    uint64_t touched_ns; /* the socket, last */
     _Atomic(bool) stop;
     bool is_running;
     pthread_t thread;

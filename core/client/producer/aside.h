@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread for a moment that has descriptors of its own, none at first: what it opens or closes, the program's other
- * threads never see. The calling thread waits until it has gone. Async-signal-safe; any thread. */
+/* Work whose descriptors the program never sees: in a process of one thread it is done at once, else in a thread with a
+ * table of its own, which the calling one waits for. Async-signal-safe; any thread. */
 #ifndef TRIB_PRODUCER_ASIDE_H
 #define TRIB_PRODUCER_ASIDE_H
 
@@ -11,14 +11,16 @@
 
 #define TRIB_ASIDE_STACK_BYTES 16384u
 
-/* Runs work(arg) on `stack` (16-aligned, TRIB_ASIDE_STACK_BYTES); the caller has all signals blocked
- * (trib_aside_block), else a handler of the program could run in the task. work uses raw system calls
- * only (base/raw.h), no thread-local memory, no libc that has any. Its result; or -errno: -EINVAL where a new thread
- * would be in another PID namespace than the process's children. */
+/* Runs work(arg), perhaps on `stack` (16-aligned, TRIB_ASIDE_STACK_BYTES) and perhaps twice: if it says -EMFILE, again
+ * with an empty table. The caller has all signals blocked (trib_aside_block), else a handler of the program could run
+ * in the middle. work uses raw system calls only (base/raw.h), no thread-local memory, no libc that has any, and closes
+ * what it opens. Its result; -EOPNOTSUPP: several threads, and a file whose descriptor must not be copied; -errno of
+ * clone, EINVAL where the process's children have another PID namespace; -ENOSYS: several threads before Linux 5.9. */
 int trib_aside(int (*work)(void *arg), void *arg, void *stack);
 
 /* The same in a process that shares memory, and whose children are not the program's; with copies of its descriptors.
- * For the start of a process only: a child can be waited for (__WALL). Result 0..255. */
+ * For the start of a process only: a child can be waited for (__WALL). Result 0..255; -errno of clone. -EINVAL: it
+ * would be the init of the PID namespace of the program's children. */
 int trib_aside_as_process(int (*work)(void *arg), void *arg, void *stack);
 
 /* All signals of the calling thread, and back to the mask that was returned. */

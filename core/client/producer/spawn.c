@@ -98,8 +98,10 @@ static int start_and_wait(void *arg) {
 static int look_for_daemon(void *arg) {
     struct start *start = arg;
 
-    start->code = trib_connect(start->arguments[ADDRESS_AT]) < 0 ? -ECONNREFUSED : 0;
-    return 0;
+    long socket = trib_connect(start->arguments[ADDRESS_AT]);
+    if (socket >= 0)
+        TRIB_RAW(SYS_close, socket);
+    return socket < 0 ? (int)socket : 0;
 }
 
 /* ---- what to start, and where ---- */
@@ -206,6 +208,8 @@ static int run(struct start *start, struct trib_error *error) {
     code = code < 0 ? code : start->code;
     if (code == -ETIMEDOUT)
         return trib_fail(error, code, "%s did not answer within %d s", start->program, READY_WAIT_S);
+    if (code == -EINVAL)
+        return trib_fail(error, code, "no daemon can be started: it would be the init of the children's PID namespace");
     if (code)
         return trib_fail(error, code, "cannot start %s: %s", start->program, strerror(-code));
     char *sentence = start->answer;
@@ -224,11 +228,8 @@ int trib_client_start_daemon(const char *options, char *address, size_t capacity
         return trib_fail(error, -ENOMEM, "no memory to start a daemon");
     const char *arguments[] = {"trib", "daemon", "--private", "--address", address, "--ready", "3", "--set", options};
     memcpy(start->arguments, arguments, sizeof arguments);
-    int looked = run_aside(trib_aside, look_for_daemon, start);
-    if (looked == 0 && start->code == 0)
+    if (run_aside(trib_aside, look_for_daemon, start) == 0)
         code = 0; /* started by an earlier process of the tree: no program need be loaded to find that out */
-    else if (looked == -EINVAL) /* a daemon would be their init */
-        code = trib_fail(error, looked, "this process's children have a PID namespace of their own: no daemon");
     else if (find_program(start))
         code = run(start, error);
     else

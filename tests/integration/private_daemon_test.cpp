@@ -33,8 +33,9 @@ class Host {
     Host(const std::string &script, const std::string &options, const Environment &more = {}) {
         Environment environment = {{"LD_PRELOAD", TRIB_BINARY_DIR "/preload/libtributary-preload.so"},
                                    {"XDG_RUNTIME_DIR", folder_ / ""},
-                                   {"TRIBUTARY_TRIB", TRIB_BINARY_DIR "/cli/trib"},
-                                   {"TRIBUTARY", options}};
+                                   {"TRIBUTARY_TRIB", TRIB_BINARY_DIR "/cli/trib"}};
+        if (!options.empty())
+            environment["TRIBUTARY"] = options;
         for (const auto &[name, value] : more)
             environment[name] = value;
         pid_ = start({"/bin/sh", "-c", "cd '" + (folder_ / "") + "'; " + script}, environment, folder_ / "err");
@@ -114,9 +115,9 @@ TEST_CASE("a private daemon has nothing of the program's environment that concer
 }
 
 TEST_CASE("options that name files by a path from the current folder mean a daemon for each folder") {
-    const Host host(
-        "mkdir one two; for f in one two; do (cd $f; exec /bin/sh -c 'echo x >file; sleep 60') & done; wait",
-        "policy=none,drive=none,trace=day.trib");
+    const Host host("mkdir one two; export TRIBUTARY=policy=none,drive=none,trace=day.trib; "
+                    "for f in one two; do (cd $f; exec /bin/sh -c 'echo x >file; sleep 60') & done; wait",
+                    "");
     CHECK(comes_true([&] { return host.sockets().size() == 2; }));
     for (const char *folder : {"one", "two"}) {
         INFO(folder);

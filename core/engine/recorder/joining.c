@@ -2,9 +2,6 @@
 /* How a process gets its ring. Rings come out of a small stock, so that a process that joins does not wait for memory
  * to be made; each belongs to one program of one process, until that ends. The listener's thread only. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -65,22 +62,6 @@ static uint16_t number_of_program(struct trib_recorder *recorder, const char *pa
 
 /* ---- joining ---- */
 
-/* The process behind a pidfd as the kernel numbers it here; 0 = not visible, or no pidfd. */
-static pid_t pid_of(int process) {
-    char path[48], text[512], *line;
-    int fd;
-    ssize_t got = 0;
-
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", process);
-    if (process < 0 || (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return 0;
-    got = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    line = strstr(text, "\nPid:\t");
-    return line && atol(line + 6) > 0 ? (pid_t)atol(line + 6) : 0;
-}
-
 /* What an earlier program of the same process left behind when it called exec. */
 static void release_former(struct trib_recorder *recorder, const struct trib_source *mine) {
     uint32_t used = atomic_load(&recorder->sources_used);
@@ -136,7 +117,7 @@ static int watch_process(struct trib_listener *listener, struct trib_source *sou
     uint64_t tag = TRIB_TAG_PROCESS | (uint64_t)(source->generation & 0xffffffu) << 16 | index;
 
     source->user = peer->uid;
-    source->pid = pid_of(process);
+    source->pid = process >= 0 ? trib_exchange_pid(process) : 0;
     source->process = -1;
     if (process >= 0 && source->pid >= 0 && trib_listener_watch(listener, process, tag) == 0)
         source->process = process;

@@ -16,6 +16,10 @@
 #include "base/options.h"
 #include "recorder/listener.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 #define CONNECTION_NS_MAX 1000000000ull
 #define EVENTS_MAX        64
 /* Of one user who is neither root nor the daemon's owner, and of all users who are not on the list. */
@@ -54,8 +58,21 @@ static void control(struct trib_listener *listener, struct trib_connection *conn
 
 /* ---- connections ---- */
 
+/* From now on nobody can send a descriptor here, where the kernel knows how to say that (6.16); what was sent before
+ * still waits. */
+static void want_no_descriptors(struct trib_connection *connection) {
+    const int no = 0;
+    char byte;
+
+    connection->is_bare = setsockopt(connection->fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no) == 0 &&
+                          recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 static void end_connection(struct trib_listener *listener, struct trib_connection *connection) {
-    close(connection->fd);
+    if (connection->is_bare)
+        close(connection->fd);
+    else
+        trib_closer_add(listener, connection->fd);
     connection->fd = -1;
     connection->joined = NULL;
     listener->connection_count--;
@@ -69,34 +86,51 @@ static void refuse(struct trib_listener *listener, struct trib_connection *conne
     end_connection(listener, connection);
 }
 
+/* A whole request of somebody who is on the list. Keeps or closes `process`. */
+static void answer(struct trib_listener *listener, struct trib_connection *connection,
+                   const struct trib_request *request, int process) {
+    if (!connection->is_bare)
+        want_no_descriptors(connection);
+    if (request->kind == TRIB_REQUEST_JOIN) {
+        trib_listener_join(listener, connection, request, process);
+        return;
+    }
+    if (process >= 0)
+        close(process);
+    if (request->kind == TRIB_REQUEST_STATUS)
+        answer_status(listener, connection, request->detail);
+    else if (request->kind == TRIB_REQUEST_CONTROL)
+        control(listener, connection, request->detail);
+    else if (request->kind == TRIB_REQUEST_FAILED)
+        trib_listener_take_back(listener, connection);
+    else
+        refuse(listener, connection, -EPROTO);
+}
+
 static void serve(struct trib_listener *listener, struct trib_connection *connection) {
     struct trib_request request;
-    int process;
-    long length = trib_exchange_receive(connection->fd, &request, &process);
+    int process, foreign;
 
+    if (!trib_closer_has_room(connection->peer.uid)) {
+        end_connection(listener, connection); /* unread */
+        return;
+    }
+    long length = trib_exchange_receive(connection->fd, &request, &process, &foreign);
     if (length == -EAGAIN || length == -EINTR)
         return;
-    bool keeps_process = false;
-    if (length <= 0) {
-        end_connection(listener, connection);
-    } else if (!connection->is_allowed) { /* only now: an answer before the question would be lost with the socket */
-        refuse(listener, connection, -EACCES);
-    } else if (!trib_exchange_is_whole(&request, length) || request.version != TRIB_WIRE_VERSION) {
-        refuse(listener, connection, -EPROTO);
-    } else if (request.kind == TRIB_REQUEST_JOIN) {
-        keeps_process = true;
-        trib_listener_join(listener, connection, &request, process);
-    } else if (request.kind == TRIB_REQUEST_STATUS) {
-        answer_status(listener, connection, request.detail);
-    } else if (request.kind == TRIB_REQUEST_CONTROL) {
-        control(listener, connection, request.detail);
-    } else if (request.kind == TRIB_REQUEST_FAILED) {
-        trib_listener_take_back(listener, connection);
-    } else {
-        refuse(listener, connection, -EPROTO);
+    if (foreign >= 0)
+        trib_closer_park(connection->peer.uid, foreign);
+    bool is_whole = trib_exchange_is_whole(&request, length) && request.version == TRIB_WIRE_VERSION;
+    if (length > 0 && connection->is_allowed && is_whole) {
+        answer(listener, connection, &request, process);
+        return;
     }
-    if (process >= 0 && !keeps_process)
+    if (process >= 0)
         close(process);
+    if (length <= 0 && length != -EBADMSG)
+        end_connection(listener, connection);
+    else /* only now: an answer before the question would be lost with the socket */
+        refuse(listener, connection, connection->is_allowed ? -EPROTO : -EACCES);
 }
 
 /* May this user have one more? Users who are not on the list count as one: whoever may make many is no better off. */
@@ -138,7 +172,7 @@ static void welcome(struct trib_listener *listener) {
     bool is_allowed = is_known && trib_access_allows(access, peer.uid, peer.gid);
     if (!is_known || index == TRIB_CONNECTIONS_MAX || !has_room_for(listener, &peer, is_allowed) ||
         trib_listener_watch(listener, fd, TRIB_TAG_CONNECTION | index) != 0) {
-        close(fd);
+        trib_closer_add(listener, fd);
         return;
     }
     listener->connections[index] =
@@ -185,6 +219,7 @@ static void *listen_for_ever(void *arg) {
                 serve(listener, &listener->connections[tag & 0xffff]);
         }
         end_idle_connections(listener);
+        trib_closer_run(listener);
         trib_stock_fill(listener);
     }
     return NULL;
@@ -207,7 +242,8 @@ static int listen_at_path(struct trib_listener *listener, struct trib_error *err
     const struct trib_recorder_config *config = &listener->recorder->config;
     int code = trib_address_listen(config->address, trib_access_has_others(&config->access), &listener->socket, error);
 
-    listener->owns_path = code == 0;
+    if (code == 0)
+        memcpy(listener->path, config->address, strlen(config->address) + 1);
     return code;
 }
 
@@ -244,13 +280,14 @@ void trib_listener_stop(struct trib_listener *listener) {
     if (write(listener->wake, &one, sizeof one) == sizeof one)
         pthread_join(listener->thread, NULL);
     listener->is_running = false;
-    if (listener->owns_path)
-        unlink(listener->recorder->config.address);
-    close(listener->socket);
+    if (listener->path[0])
+        unlink(listener->path);
+    trib_closer_add(listener, listener->socket); /* with whoever nobody has accepted yet */
     listener->socket = -1;
     for (unsigned i = 0; i < TRIB_CONNECTIONS_MAX; i++)
         if (listener->connections[i].fd >= 0)
             end_connection(listener, &listener->connections[i]);
+    trib_closer_run(listener);
 }
 
 void trib_listener_close(struct trib_listener *listener) {

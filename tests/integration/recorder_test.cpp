@@ -230,18 +230,88 @@ TEST_CASE("an event that cannot be is damage, and none of its bytes are believed
     Recorder recorder(folder / "s");
     trib_client *client = join(folder / "s");
     REQUIRE(client);
-    trib_event nonsense[3] = {write_of(1, 1, (1ull << 40) + 1), write_of(2, 1), write_of(3, 1)};
+    trib_event nonsense[4] = {write_of(1, 1, TRIB_EVENT_BYTES_MAX + 1), write_of(2, 1), write_of(3, 1),
+                              write_of(5, 1, INT64_MAX)};
     nonsense[1].kind = TRIB_EVENT_READ + 1;
     nonsense[2].offset_bytes = 1ull << 63;
+    nonsense[3].kind = TRIB_EVENT_READ;
     for (const trib_event &event : nonsense)
         REQUIRE(submit_as_is(client, event));
-    REQUIRE(submit_as_is(client, write_of(4, 1, 1ull << 40)));
+    REQUIRE(submit_as_is(client, write_of(4, 1, TRIB_EVENT_BYTES_MAX)));
     const std::vector<trib_event> events = recorder.take_all();
-    REQUIRE(events.size() == 1);
-    CHECK(events[0].file == 4);
-    CHECK(recorder.counts().events_dropped == 3);
+    REQUIRE(!events.empty());
+    for (const trib_event &event : events)
+        CHECK(event.file == 4);
+    CHECK(recorder.counts().events_dropped == 4);
     CHECK(recorder.counts().bytes_dropped == 0);
     CHECK(recorder.counts().damaged == 1); // rings, not events
+    trib_client_close(client);
+}
+
+TEST_CASE("a round of long events is taken in pieces, with a sign of life before each") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    for (uint64_t i = 0; i < 4; i++)
+        REQUIRE(submit_as_is(client, write_of(i, 1, TRIB_EVENT_BYTES_MAX)));
+    REQUIRE(submit_as_is(client, write_of(4, 1, 100)));
+    uint64_t taken[5] = {};
+    while (taken[4] == 0) {
+        const uint64_t before_ns = trib_now_ns();
+        uint64_t bytes = 0;
+        const std::vector<trib_event> events = recorder.take();
+        REQUIRE(!events.empty());
+        for (const trib_event &event : events) {
+            CHECK(event.offset_bytes == taken[event.file]); // one piece after the other
+            taken[event.file] += event.length_bytes;
+            bytes += event.length_bytes;
+        }
+        CHECK(bytes <= 64ull << 20);
+        CHECK(trib_test::trib_test_heartbeat_ns(client) >= before_ns);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(taken[i] == TRIB_EVENT_BYTES_MAX);
+    CHECK(recorder.take_all().empty());
+    CHECK(recorder.counts().damaged == 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("what waits in a damaged ring when it is taken back is counted") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    trib_event nonsense = write_of(1, 1);
+    nonsense.kind = TRIB_EVENT_READ + 1;
+    REQUIRE(submit_as_is(client, nonsense));
+    REQUIRE(submit_as_is(client, write_of(2, 1)));
+    REQUIRE(submit_as_is(client, write_of(3, 1)));
+    trib_test::trib_test_leave(client);
+    REQUIRE(recorder.take(1).size() == 1); // in the middle of a round, which ends before these
+    REQUIRE(submit_as_is(client, write_of(4, 1, 70)));
+    REQUIRE(submit_as_is(client, write_of(5, 1, 7)));
+    CHECK(recorder.take().size() == 1);
+    recorder.take();
+    CHECK(recorder.counts().processes_live == 0);
+    CHECK(recorder.counts().events_dropped == 3);
+    CHECK(recorder.counts().bytes_dropped == 77);
+    trib_client_close(client);
+}
+
+TEST_CASE("what an end that takes too long leaves is counted") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    for (uint64_t i = 1; i <= 4; i++)
+        REQUIRE(submit_as_is(client, write_of(i, 1, i)));
+    trib_test_recorder_stop(recorder.self);
+    REQUIRE(recorder.take(1).size() == 1);
+    trib_test_recorder_give_up(recorder.self);
+    CHECK(recorder.take_all().empty());
+    CHECK(recorder.counts().events_dropped == 3);
+    CHECK(recorder.counts().bytes_dropped == 9);
     trib_client_close(client);
 }
 

@@ -59,6 +59,10 @@ void trib_test_recorder_stop(struct trib_recorder *recorder) {
     trib_recorder_stop(recorder);
 }
 
+void trib_test_recorder_give_up(struct trib_recorder *recorder) {
+    trib_recorder_give_up(recorder);
+}
+
 void trib_test_recorder_close(struct trib_recorder *recorder) {
     trib_recorder_close(recorder);
 }

@@ -27,6 +27,7 @@ unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_eve
                                  const struct trib_test_said *said);
 void trib_test_recorder_count(const struct trib_recorder *recorder, struct trib_test_counts *out);
 void trib_test_recorder_stop(struct trib_recorder *recorder);
+void trib_test_recorder_give_up(struct trib_recorder *recorder);
 void trib_test_recorder_close(struct trib_recorder *recorder);
 void trib_test_recorder_publish(struct trib_recorder *recorder, const struct trib_context *who, uint16_t stream);
 /* Where the stream of a context stands in the table. */

@@ -102,7 +102,7 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
     source->number = listener->next_number++ & ((1u << (32 - TRIB_THREAD_BITS)) - 1);
     source->program = number_of_program(recorder, request->program, request->program_bytes);
     source->head = source->cursor = source->end = source->last_ns = source->text_at = 0;
-    source->counted_events = source->counted_bytes = 0;
+    source->counted_events = source->counted_bytes = source->cut_bytes = 0;
     source->counted_broken = 0;
     source->damaged = source->is_gone = false;
     atomic_store_explicit(&source->gone, false, memory_order_relaxed);

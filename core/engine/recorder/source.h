@@ -33,6 +33,7 @@ struct trib_source {
     /* The merger's. */
     uint64_t head;        /* events before it are out */
     uint64_t cursor, end; /* of this round */
+    uint64_t cut_bytes;   /* of the event at the cursor, that are out as events of their own */
     uint64_t last_ns;     /* times within a ring never go back */
     uint64_t text_at;
     uint64_t counted_events, counted_bytes; /* drops that are in the totals */

@@ -32,6 +32,7 @@ namespace trib_test {
 using namespace std::chrono_literals;
 
 inline constexpr uid_t kOther = 65534, kThird = 65533;
+inline constexpr gid_t kGroup = 65532;
 
 inline bool is_root() {
     if (geteuid() == 0)
@@ -41,10 +42,10 @@ inline bool is_root() {
 }
 
 // Exit status of `body` as another user with nothing of root's.
-inline int as(uid_t user, const std::function<int()> &body) {
+inline int as(uid_t user, gid_t group, const std::function<int()> &body) {
     const pid_t pid = fork();
     if (pid == 0) {
-        if (setgroups(0, nullptr) != 0 || setgid(user) != 0 || setuid(user) != 0)
+        if (setgroups(0, nullptr) != 0 || setgid(group) != 0 || setuid(user) != 0)
             _exit(126);
         _exit(body());
     }
@@ -52,6 +53,10 @@ inline int as(uid_t user, const std::function<int()> &body) {
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+inline int as(uid_t user, const std::function<int()> &body) {
+    return as(user, user, body);
 }
 
 // A daemon of root's with the options, in a folder that everybody may pass.
@@ -65,9 +70,10 @@ class DaemonOfRoot {
                   "--drive", "none", "--trace", trace.c_str(), "--set", options.c_str(), nullptr);
             _exit(127);
         }
-        for (int i = 0; i < 500 && access(address.c_str(), F_OK) != 0; i++)
+        bool answers = false;
+        for (int i = 0; i < 500 && !(answers = trib({"status", address}).code == 0); i++)
             std::this_thread::sleep_for(20ms);
-        REQUIRE(access(address.c_str(), F_OK) == 0);
+        REQUIRE(answers);
     }
     DaemonOfRoot(const DaemonOfRoot &) = delete;
     DaemonOfRoot &operator=(const DaemonOfRoot &) = delete;

@@ -4,16 +4,19 @@
  * that are not on the list, have only a part of those. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "recorder/address.h"
 #include "recorder/listener.h"
 
 #ifndef SO_PASSRIGHTS
@@ -240,11 +243,15 @@ static int start(struct trib_listener *listener) {
 
 static int listen_at_path(struct trib_listener *listener, struct trib_error *error) {
     const struct trib_recorder_config *config = &listener->recorder->config;
-    int code = trib_address_listen(config->address, trib_access_has_others(&config->access), &listener->socket, error);
+    int code = trib_address_listen(config->address, &config->access, &listener->socket, error);
+    struct stat status;
 
-    if (code == 0)
-        memcpy(listener->path, config->address, strlen(config->address) + 1);
-    return code;
+    if (code || lstat(config->address, &status) != 0)
+        return code;
+    memcpy(listener->path, config->address, strlen(config->address) + 1);
+    listener->path_device = status.st_dev;
+    listener->path_inode = status.st_ino;
+    return 0;
 }
 
 int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorder, struct trib_error *error) {
@@ -271,6 +278,22 @@ int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorde
     return code;
 }
 
+/* Under the lock, so that nobody takes the path between the look and the removal. */
+static void leave_path(struct trib_listener *listener) {
+    char lock_path[sizeof listener->path + sizeof ".lock"];
+    struct stat status;
+    int lock = -1;
+
+    if (!listener->path[0])
+        return;
+    snprintf(lock_path, sizeof lock_path, "%s.lock", listener->path);
+    (void)trib_address_lock(lock_path, true, &lock);
+    if (lstat(listener->path, &status) == 0 && status.st_dev == listener->path_device &&
+        status.st_ino == listener->path_inode)
+        unlink(listener->path);
+    trib_address_unlock(lock_path, lock);
+}
+
 void trib_listener_stop(struct trib_listener *listener) {
     uint64_t one = 1;
 
@@ -280,8 +303,7 @@ void trib_listener_stop(struct trib_listener *listener) {
     if (write(listener->wake, &one, sizeof one) == sizeof one)
         pthread_join(listener->thread, NULL);
     listener->is_running = false;
-    if (listener->path[0])
-        unlink(listener->path);
+    leave_path(listener);
     trib_closer_add(listener, listener->socket); /* with whoever nobody has accepted yet */
     listener->socket = -1;
     for (unsigned i = 0; i < TRIB_CONNECTIONS_MAX; i++)

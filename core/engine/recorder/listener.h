@@ -38,6 +38,8 @@ struct trib_listener {
     struct trib_recorder *recorder;
     int socket, poll, wake;
     char path[108]; /* that it listens at, to be removed; "": somebody else's */
+    dev_t path_device;
+    ino_t path_inode; /* of its own socket: another daemon may have the path by then */
     _Atomic(bool) stop;
     bool is_running;
     pthread_t thread;
@@ -50,10 +52,6 @@ struct trib_listener {
     uint32_t next_number;
     char answer[TRIB_ANSWER_BYTES_MAX];
 };
-
-/* A socket that listens at the path; one that a killed daemon left there is replaced. 0; -EADDRINUSE (a daemon
- * answers), -ENAMETOOLONG, -errno. */
-int trib_address_listen(const char *path, bool has_others, int *out, struct trib_error *error);
 
 /* Adds a descriptor to the listener's poll. A process's end is reported once, as its descriptor stays readable. */
 int trib_listener_watch(struct trib_listener *listener, int fd, uint64_t tag);

@@ -144,3 +144,34 @@ TEST_CASE("descriptors that nobody asked for do not stay in the daemon") {
         std::this_thread::sleep_for(20ms);
     CHECK(is_as_before);
 }
+
+TEST_CASE("whoever connects and leaves, over and over, keeps nobody out") {
+    if (!is_root())
+        return;
+    const bool is_listed = GENERATE(false, true);
+    DaemonOfRoot daemon("allow=" + std::to_string(is_listed ? kOther : kThird));
+    std::thread flood([&] {
+        as(kOther, [&] {
+            const bool is_first = fork() != 0;
+            for (const auto end = std::chrono::steady_clock::now() + 4s; std::chrono::steady_clock::now() < end;)
+                for (int i = 0; i < 100; i++)
+                    close(connect_to(daemon.address));
+            if (is_first)
+                wait(nullptr);
+            return 0;
+        });
+    });
+    std::this_thread::sleep_for(300ms);
+    unsigned joined = 0, at_once = 0;
+    for (int i = 0; i < 10; i++) {
+        const auto start = std::chrono::steady_clock::now();
+        trib_client *client = join_soon(daemon.address);
+        joined += client != nullptr;
+        at_once += milliseconds_since(start) < 100;
+        trib_client_close(client);
+    }
+    CHECK(joined == 10);
+    if (!is_listed) // the file system turns him away
+        CHECK(at_once >= 8);
+    flood.join();
+}

@@ -25,6 +25,7 @@
 
 #define CONNECTION_NS_MAX 1000000000ull
 #define EVENTS_MAX        64
+#define WELCOMED_MAX      512u /* between two looks at who says something */
 /* Of one user who is neither root nor the daemon's owner, and of all users who are not on the list. */
 #define CONNECTIONS_OF_USER_MAX 32u
 
@@ -158,7 +159,8 @@ static void rest_if_exhausted(int error) {
         nanosleep(&pause, NULL);
 }
 
-static void welcome(struct trib_listener *listener) {
+/* False: nobody else waits. */
+static bool welcome(struct trib_listener *listener) {
     const struct trib_access *access = &listener->recorder->config.access;
     struct ucred peer;
     socklen_t length = sizeof peer;
@@ -167,7 +169,7 @@ static void welcome(struct trib_listener *listener) {
 
     if (fd < 0) {
         rest_if_exhausted(errno);
-        return;
+        return false;
     }
     while (index < TRIB_CONNECTIONS_MAX && listener->connections[index].fd >= 0)
         index++;
@@ -175,12 +177,22 @@ static void welcome(struct trib_listener *listener) {
     bool is_allowed = is_known && trib_access_allows(access, peer.uid, peer.gid);
     if (!is_known || index == TRIB_CONNECTIONS_MAX || !has_room_for(listener, &peer, is_allowed) ||
         trib_listener_watch(listener, fd, TRIB_TAG_CONNECTION | index) != 0) {
+        atomic_fetch_add(&listener->recorder->refused, 1);
         trib_closer_add(listener, fd);
-        return;
+        return true;
     }
     listener->connections[index] =
         (struct trib_connection){.fd = fd, .since_ns = trib_now_ns(), .peer = peer, .is_allowed = is_allowed};
     listener->connection_count++;
+    return true;
+}
+
+/* Many at a time: whoever connects faster than one a turn must not keep the others waiting. */
+static void welcome_all(struct trib_listener *listener) {
+    unsigned welcomed = 0;
+
+    while (welcomed < WELCOMED_MAX && welcome(listener))
+        welcomed++;
 }
 
 static void end_idle_connections(struct trib_listener *listener) {
@@ -215,7 +227,7 @@ static void *listen_for_ever(void *arg) {
         for (int i = 0; i < count; i++) {
             uint64_t tag = events[i].data.u64;
             if (tag == TRIB_TAG_LISTENER)
-                welcome(listener);
+                welcome_all(listener);
             else if (tag & TRIB_TAG_PROCESS)
                 note_end(listener, tag);
             else if (tag & TRIB_TAG_CONNECTION && listener->connections[tag & 0xffff].fd >= 0)

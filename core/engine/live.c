@@ -124,6 +124,9 @@ static void on_signature(void *arg, uint64_t signature, const struct trib_frame 
     struct trib_live *live = arg;
 
     trib_paths_signature(live->paths, signature, frames, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (frames[i].module == TRIB_TEXTS_UNSENT)
+            return; /* the trace gets it once it is whole */
     if (!live->trace || trib_seen(live->seen, signature))
         return;
     trib_seen_add(live->seen, signature);

@@ -29,11 +29,14 @@ using trib_test::submit_as_is;
 namespace {
 
 constexpr uint64_t kMillisecond = 1000000;
+constexpr uint32_t kUnknown = 4095, kUnsent = 4094; // numbers of modules that have none
 
 struct Recorder {
     trib_recorder *self = nullptr;
     std::map<uint64_t, std::string> names;
     std::map<uint64_t, unsigned> signatures;
+    std::map<uint64_t, uint32_t> modules_of; // each path's first
+    std::map<uint32_t, std::string> module_names;
     explicit Recorder(const std::string &address) {
         REQUIRE(trib_test_recorder_open(&self, address.c_str()) == 0);
     }
@@ -69,10 +72,14 @@ struct Recorder {
     static void on_name(void *arg, uint64_t file, const char *path) {
         static_cast<Recorder *>(arg)->names[file] = path;
     }
-    static void on_signature(void *arg, uint64_t signature) {
+    static void on_signature(void *arg, uint64_t signature, uint32_t module) {
         static_cast<Recorder *>(arg)->signatures[signature]++;
+        static_cast<Recorder *>(arg)->modules_of[signature] = module;
     }
-    const trib_test_said said_{this, on_name, on_signature};
+    static void on_module(void *arg, uint32_t number, const char *path) {
+        static_cast<Recorder *>(arg)->module_names[number] = path;
+    }
+    const trib_test_said said_{this, on_name, on_signature, on_module};
 };
 
 trib_event write_of(uint64_t file, uint64_t wall_ns, uint64_t length_bytes = 100) {
@@ -186,6 +193,37 @@ TEST_CASE("a call path is known once its modules are, not before") {
     recorder.take();
     CHECK(trib_test::trib_test_is_known(client, module));
     CHECK(trib_test::trib_test_is_known(client, 1234));
+    trib_client_close(client);
+}
+
+TEST_CASE("modules that nobody sends get no number, and of those that are sent one user gets half") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    const auto path_of = [&](uint64_t signature, uint64_t module) {
+        while (!trib_test::trib_test_put_signature(client, signature, module))
+            recorder.take();
+        recorder.take();
+        return recorder.modules_of[signature];
+    };
+    for (uint64_t i = 1; i <= 5000; i++)
+        CHECK(path_of(i, 1000000 + i) == kUnsent);
+    const uint64_t real = trib_test::trib_test_put_module(client, "/lib/engine.so", true);
+    CHECK(path_of(6000, real) == 0);
+    CHECK(recorder.module_names == std::map<uint32_t, std::string>{{0, "/lib/engine.so"}});
+    uint64_t last = 0;
+    for (unsigned i = 1; i <= 5000; i++) {
+        const std::string name = "/lib/" + std::to_string(i);
+        while (!(last = trib_test::trib_test_put_module(client, name.c_str(), true)))
+            recorder.take();
+    }
+    CHECK(path_of(7000, last) == kUnknown);
+    CHECK(trib_test::trib_test_is_known(client, 7000)); // it does not come again
+    CHECK(recorder.module_names.count(kUnknown) == 0);
+    CHECK(recorder.module_names.count(kUnsent) == 0);
+    CHECK(recorder.module_names.size() == (geteuid() == 0 ? 4094u : 2048u));
+    CHECK(path_of(8000, real) == 0);
     trib_client_close(client);
 }
 

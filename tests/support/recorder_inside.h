@@ -15,7 +15,8 @@ struct trib_recorder;
 struct trib_test_said {
     void *arg;
     void (*name)(void *arg, uint64_t file, const char *path);
-    void (*signature)(void *arg, uint64_t signature);
+    void (*signature)(void *arg, uint64_t signature, uint32_t module); /* of its first frame */
+    void (*module)(void *arg, uint32_t number, const char *path);
 };
 
 struct trib_test_counts {

@@ -43,22 +43,20 @@ void trib_stock_drop(struct trib_listener *listener) {
 /* ---- programs ---- */
 
 /* Only this thread adds; the merger reads what the count covers. */
-static uint16_t number_of_program(struct trib_recorder *recorder, const char *path, size_t length) {
-    uint64_t key = trib_hash(path, length);
-    uint32_t count = atomic_load_explicit(&recorder->program_count, memory_order_relaxed);
+static uint16_t number_of_program(struct trib_recorder *recorder, const struct trib_request *request, uid_t user) {
+    const char *path = request->program;
+    size_t length = request->program_bytes;
+    uint32_t number = trib_numbers_add(&recorder->program_numbers, trib_hash(path, length), user);
     const size_t room = sizeof recorder->programs[0];
 
-    for (uint32_t i = 0; i < count; i++)
-        if (recorder->program_keys[i] == key)
-            return (uint16_t)i;
-    if (count == TRIB_PROGRAMS_MAX)
-        return TRIB_PROGRAMS_MAX - 1;
-    recorder->program_keys[count] = key;
+    if (number == TRIB_NUMBERS_UNKNOWN || number < atomic_load_explicit(&recorder->program_count, memory_order_relaxed))
+        return (uint16_t)number;
     size_t kept = length < room ? length : room - 1; /* the end tells more than the beginning */
-    memcpy(recorder->programs[count], path + length - kept, kept);
-    atomic_store_explicit(&recorder->program_count, count + 1, memory_order_release);
-    return (uint16_t)count;
+    memcpy(recorder->programs[number], path + length - kept, kept);
+    atomic_store_explicit(&recorder->program_count, number + 1, memory_order_release);
+    return (uint16_t)number;
 }
+_Static_assert(TRIB_PROGRAMS_MAX == TRIB_NUMBERS, "each number has room for a name");
 
 /* ---- joining ---- */
 
@@ -100,7 +98,7 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
         (struct trib_text_ring){(uint8_t *)ring->memory + trib_ring_text_at(recorder->ring_events), ring->memory};
     source->image = request->image;
     source->number = listener->next_number++ & ((1u << (32 - TRIB_THREAD_BITS)) - 1);
-    source->program = number_of_program(recorder, request->program, request->program_bytes);
+    source->program = number_of_program(recorder, request, source->user);
     source->head = source->cursor = source->end = source->last_ns = source->text_at = 0;
     source->counted_events = source->counted_bytes = source->cut_bytes = 0;
     source->counted_broken = 0;

@@ -173,7 +173,7 @@ static void take_texts(struct trib_recorder *recorder, struct trib_source *sourc
     int rc;
 
     while ((rc = trib_text_take(&source->texts, &source->text_at, end, &head, body)) == 1) {
-        int taken = trib_texts_take(&recorder->texts, &head, body, sink);
+        int taken = trib_texts_take(&recorder->texts, &head, body, source->user, sink);
         if (taken < 0)
             note_damage(recorder, source);
         else if (taken)
@@ -266,7 +266,7 @@ static void reclaim(struct trib_recorder *recorder, struct trib_source *source) 
 static void say_programs(struct trib_recorder *recorder, const struct trib_texts_sink *sink) {
     uint32_t count = atomic_load_explicit(&recorder->program_count, memory_order_acquire);
 
-    for (; recorder->programs_said < count; recorder->programs_said++)
+    for (; recorder->programs_said < count; recorder->programs_said++) /* not the last number: it has no name */
         sink->program(sink->arg, recorder->programs_said, recorder->programs[recorder->programs_said]);
 }
 

@@ -60,7 +60,7 @@ struct trib_recorder {
     struct trib_source sources[TRIB_PROCESSES_MAX];
     _Atomic(uint32_t) sources_used;        /* sources from here on were never taken */
     char programs[TRIB_PROGRAMS_MAX][256]; /* by number; written before the first source that has it */
-    uint64_t program_keys[TRIB_PROGRAMS_MAX];
+    struct trib_numbers program_numbers;   /* the listener's */
     _Atomic(uint32_t) program_count;
 
     /* The merger's. */

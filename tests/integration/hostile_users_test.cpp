@@ -145,6 +145,39 @@ TEST_CASE("descriptors that nobody asked for do not stay in the daemon") {
     CHECK(is_as_before);
 }
 
+TEST_CASE("a process that leaves and keeps its own pidfd stays in nobody's poll") {
+    if (!is_root())
+        return;
+    DaemonOfRoot daemon("process-ring=1024,allow=" + std::to_string(kOther));
+    const auto watched = [&] {
+        size_t count = 0;
+        for (const auto &entry : fs::directory_iterator("/proc/" + std::to_string(daemon.pid()) + "/fdinfo")) {
+            const std::string text = read_file(entry.path().string());
+            for (size_t at = 0; (at = text.find("tfd:", at)) != std::string::npos; at++)
+                count++;
+        }
+        return count;
+    };
+    std::thread other([&] {
+        as(kOther, [&] {
+            for (int i = 0; i < 40; i++) {
+                const Given given = ring_from(daemon.address, true);
+                void *at = mmap(nullptr, given.answer.ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, given.ring, 0);
+                if (given.code || at == MAP_FAILED)
+                    return 1;
+                static_cast<volatile uint32_t *>(at)[34] = 1; // gives the ring back
+            }
+            std::this_thread::sleep_for(2s);
+            return 0;
+        });
+    });
+    std::this_thread::sleep_for(1s);
+    CHECK(daemon.status()["processes"] == 40);
+    CHECK(daemon.status()["processes_live"] == 0);
+    CHECK(watched() <= 5);
+    other.join();
+}
+
 TEST_CASE("whoever connects and leaves, over and over, keeps nobody out") {
     if (!is_root())
         return;

@@ -148,7 +148,7 @@ struct Given {
 };
 
 // A ring of the caller's, by the protocol itself.
-inline Given ring_from(const std::string &address) {
+inline Given ring_from(const std::string &address, bool keeps_pidfd = false) {
     Given given{-ECONNREFUSED, -1, {}};
     const int fd = connect_to(address);
     trib_request request = request_of(TRIB_REQUEST_JOIN);
@@ -181,7 +181,8 @@ inline Given ring_from(const std::string &address) {
         given.ring = fds[0];
         close(fds[1]);
     }
-    close(process);
+    if (!keeps_pidfd)
+        close(process);
     close(fd);
     return given;
 }

@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "recorder/listener.h"
@@ -66,7 +65,7 @@ void trib_closer_run(struct trib_listener *listener) {
 void trib_closer_add(struct trib_listener *listener, int fd) {
     if (listener->discard_count == TRIB_DISCARDS_MAX)
         trib_closer_run(listener);
-    (void)epoll_ctl(listener->poll, EPOLL_CTL_DEL, fd, NULL); /* a copy would keep it in the poll */
+    trib_listener_unwatch(listener, fd);
     listener->discards[listener->discard_count++] = fd;
 }
 

@@ -146,8 +146,11 @@ static int give_ring(struct trib_listener *listener, struct trib_connection *con
     int code = watch_process(listener, source, process, &connection->peer, request);
     if (code)
         return code;
-    if (!take_stock(listener, &ring))
+    if (!take_stock(listener, &ring)) {
+        if (source->process >= 0)
+            trib_listener_unwatch(listener, source->process);
         return -ENOMEM;
+    }
     set_up(listener, source, &ring, request);
     release_former(recorder, source);
     connection->joined = source;

@@ -35,6 +35,11 @@ int trib_listener_watch(struct trib_listener *listener, int fd, uint64_t tag) {
     return epoll_ctl(listener->poll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* Before it is closed: whoever else has the descriptor would keep it in the poll, under a tag that others get. */
+void trib_listener_unwatch(struct trib_listener *listener, int fd) {
+    (void)epoll_ctl(listener->poll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 /* ---- other requests ---- */
 
 static void answer_status(struct trib_listener *listener, struct trib_connection *connection, uint32_t format) {
@@ -73,6 +78,7 @@ static void want_no_descriptors(struct trib_connection *connection) {
 }
 
 static void end_connection(struct trib_listener *listener, struct trib_connection *connection) {
+    trib_listener_unwatch(listener, connection->fd);
     if (connection->is_bare)
         close(connection->fd);
     else

@@ -217,8 +217,10 @@ static void survey(struct trib_recorder *recorder) {
 /* A ring is never given to another process: whoever else still has it mapped writes for nobody. */
 static void free_source(struct trib_recorder *recorder, struct trib_source *source) {
     munmap(source->memory, recorder->ring_bytes);
-    if (source->process >= 0)
+    if (source->process >= 0) {
+        trib_listener_unwatch(recorder->listener, source->process);
         close(source->process);
+    }
     source->generation++;
     source->events = source->bytes = 0;
     atomic_store_explicit(&source->state, TRIB_SOURCE_FREE, memory_order_release);
@@ -398,10 +400,10 @@ void trib_recorder_close(struct trib_recorder *recorder) {
     if (!recorder)
         return;
     trib_recorder_stop(recorder);
-    trib_listener_close(recorder->listener);
     for (uint32_t i = 0; i < atomic_load(&recorder->sources_used); i++)
         if (atomic_load(&recorder->sources[i].state) == TRIB_SOURCE_TAKEN)
             free_source(recorder, &recorder->sources[i]);
+    trib_listener_close(recorder->listener);
     if (recorder->table)
         munmap(recorder->table, sizeof *recorder->table);
     if (recorder->table_fd >= 0)

@@ -92,5 +92,7 @@ int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorde
 /* Nobody joins any more, and the path is free. */
 void trib_listener_stop(struct trib_listener *listener);
 void trib_listener_close(struct trib_listener *listener);
+/* Any thread, until that. */
+void trib_listener_unwatch(struct trib_listener *listener, int fd);
 
 #endif

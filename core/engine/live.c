@@ -45,6 +45,7 @@ struct trib_live {
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
     int first_error;
+    bool trace_stopped; /* what it refuses from then on is no error of its own */
     trib_seen_table seen; /* signatures whose frames are in the trace */
     struct trib_paths *paths;
     struct trib_metrics_file *metrics; /* NULL: nobody asked for one */
@@ -73,8 +74,9 @@ static void log_stop(const struct trib_live *live, int code) {
 }
 
 static void check_trace(struct trib_live *live, int rc) {
-    if (rc == 0)
+    if (rc == 0 || live->trace_stopped)
         return;
+    live->trace_stopped = live->trace && *trib_trace_writer_stopped(live->trace);
     if (live->pipeline->counters.trace_errors++ == 0)
         log_stop(live, rc);
     if (!live->first_error)

@@ -94,6 +94,8 @@ void print(const trib_status &status, const std::string &name) {
     if (status.waf > 0)
         fmt::print("WAF         {} ({} pages written, {} copied)\n", fixed(status.waf, 3), grouped(status.host_pages),
                    grouped(status.gc_pages));
+    if (status.drive_errors)
+        fmt::print("drive errors {}: {}\n", grouped(status.drive_errors), drive_advice(status.drive));
     fmt::print("trace       {}, {} errors{}{}\n", size_text(static_cast<double>(status.trace_bytes)),
                grouped(status.trace_errors), status.trace_stopped[0] ? "; stopped: " : "",
                printable(status.trace_stopped));

@@ -39,6 +39,7 @@ TEST_CASE("a daemon that is killed costs events, and its processes join the next
     CHECK(next.status().events > before);
     CHECK(next.status().events_dropped >= accepted); // what the dead one never took
     CHECK(next.status().lost_alone == next.status().events_dropped);
+    CHECK(next.status().bytes_dropped == next.status().events_dropped * 100);
     trib_client_close(client);
     CHECK(next.close() == 0);
     CHECK(access(path.c_str(), F_OK) != 0);

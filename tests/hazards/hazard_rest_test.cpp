@@ -11,6 +11,11 @@ Command rest(const std::string &what, const std::string &how) {
     return {{program("rest"), what, how}, 40, false};
 }
 
+// With something for the library to say on standard error before the program does.
+Command complaint(const std::string &what) {
+    return {{program("rest"), what, "self"}, 40, false, {}, {"TRIBUTARY_SESSION=no/absolute/path"}};
+}
+
 } // namespace
 
 #define TRIB_AT_REST(WHAT)                                                                                             \
@@ -26,6 +31,12 @@ TRIB_AT_REST("signals")
 TRIB_AT_REST("limits")
 TRIB_AT_REST("children")
 TRIB_AT_REST("memory")
+TRIB_AT_REST("streams")
+
+TEST_CASE("at rest: streams behind a line of the library's, preloaded") {
+    same(Way::Preloaded, complaint("streams"));
+    CHECK(run_once(Way::Preloaded, complaint("streams")).own_lines == 1);
+}
 
 TRIB_HAZARD("io_uring", {{program("queues"), "ring"}})
 TRIB_HAZARD("native AIO", {{program("queues"), "queue"}})

@@ -138,9 +138,13 @@ void trib_sink_submit(const struct trib_event *event) {
         (void)trib_client_submit(client, event);
 }
 
-void trib_sink_name(uint64_t file, const char *path) {
-    if (trib_sink_wanted() && may_use())
-        trib_client_name_file(client, file, path);
+bool trib_sink_name(uint64_t file, const char *path) {
+    return trib_sink_wanted() && may_use() && trib_client_name_file(client, file, path);
+}
+
+void trib_sink_lose_name(void) {
+    if (trib_sink_wanted())
+        trib_client_lose_name(client);
 }
 
 void trib_sink_name_signature(uint64_t signature) {

@@ -321,23 +321,31 @@ void trib_client_name_signature(struct trib_client *client, uint64_t signature) 
         send_signature(client->hand, at, signature);
 }
 
-static void put_text(struct trib_client *client, enum trib_text_kind kind, uint64_t id, const char *text) {
+static bool put_text(struct trib_client *client, enum trib_text_kind kind, uint64_t id, const char *text) {
     struct trib_attachment *at = joined(client);
     size_t length = strlen(text), most = TRIB_TEXT_PATH_BYTES_MAX;
     const char *kept = length > most ? text + length - most : text;
 
     if (!at || !begin_text(client->hand))
-        return;
-    (void)trib_text_put(&at->texts, kind, id, kept, (uint32_t)(length > most ? most : length));
+        return false;
+    bool fits = trib_text_put(&at->texts, kind, id, kept, (uint32_t)(length > most ? most : length));
     end_text(client->hand);
+    return fits;
 }
 
-void trib_client_name_file(struct trib_client *client, uint64_t file, const char *path) {
-    put_text(client, TRIB_TEXT_NAME, file, path);
+bool trib_client_name_file(struct trib_client *client, uint64_t file, const char *path) {
+    return put_text(client, TRIB_TEXT_NAME, file, path);
+}
+
+void trib_client_lose_name(struct trib_client *client) {
+    struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
+
+    if (at)
+        atomic_fetch_add_explicit(&at->head->names_lost, 1, memory_order_relaxed);
 }
 
 void trib_client_note_uncovered(struct trib_client *client, const char *path, enum trib_uncovered why) {
-    put_text(client, TRIB_TEXT_UNCOVERED, (uint64_t)why, path);
+    (void)put_text(client, TRIB_TEXT_UNCOVERED, (uint64_t)why, path);
 }
 
 static bool find_place(const struct trib_shared_table *table, const struct trib_context *who, uint16_t *stream) {

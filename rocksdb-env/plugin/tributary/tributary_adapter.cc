@@ -171,7 +171,8 @@ void TributaryAdapter::ReportDeath(uint64_t file, uint64_t offset,
 }
 
 void TributaryAdapter::NameFile(uint64_t file, const std::string& path) {
-  trib_client_name_file(client_, file, path.c_str());
+  if (!trib_client_name_file(client_, file, path.c_str()))
+    trib_client_lose_name(client_);
 }
 
 bool TributaryAdapter::Status(trib_status* status) {

@@ -9,6 +9,7 @@
 
 #include <tributary/event.h>
 
+#include "base/breaker.h"
 #include "base/kinds.h"
 #include "files/devices.h"
 #include "files/file_stream.h"
@@ -88,6 +89,12 @@ static uint32_t ask(int fd, uint32_t known, uint64_t *file) {
            (in_memory ? IN_MEMORY : 0);
 }
 
+/* Off the path of every write: at a descriptor's first, and when its number's life ends. */
+static void check(uint32_t word) {
+    if ((word & LOOKED_UP) == LOOKED_UP || (word & NAMED && !(word & REGULAR)) || (word & OWED && !(word & NAMED)))
+        trib_break(TRIB_CHECK_DESCRIPTORS);
+}
+
 static bool describe(int fd, uint32_t word, uint64_t file, struct trib_descriptor *out) {
     *out = (struct trib_descriptor){.fd = fd,
                                     .appends = word & APPENDS,
@@ -154,6 +161,7 @@ static void __attribute__((noinline)) find_name(struct trib_descriptor *known, s
     struct trib_name_text name = {.length = 0};
     bool has_name = slot && name_of(known->fd, word, &name);
 
+    check(word);
     known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
     uint32_t found = NAMED | (uint32_t)known->kind << KIND_SHIFT;
     if (has_name && !trib_sink_name(known->file, name.bytes))
@@ -177,6 +185,7 @@ static bool __attribute__((noinline)) send_owed(int fd, struct slot *slot, uint3
 static void settle(int fd, struct slot *slot) {
     uint32_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
 
+    check(word);
     if (__builtin_expect(word & OWED, 0) && !send_owed(fd, slot, word))
         trib_sink_lose_name();
 }

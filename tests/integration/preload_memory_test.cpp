@@ -83,3 +83,19 @@ TEST_CASE("a name that never finds room is counted, at the close or at the end")
     CHECK(named > 100);
     CHECK(named + fake_names_lost(daemon.ring()) == kFiles);
 }
+
+TEST_CASE("a process whose ring has been damaged goes on unrecorded, and says so") {
+    FakeDaemon daemon;
+    Gated program(daemon, "again");
+    program.wait("1");
+    daemon.take_names();
+    const uint64_t before = fake_events(daemon.ring());
+    CHECK(before == kFiles);
+    fake_spoil_tail(daemon.ring());
+    program.pass("1");
+    program.pass("2");
+    program.end();
+    CHECK(fake_broken(daemon.ring()) == 1);
+    CHECK(daemon.take_names().empty()); // those that had found no room: nothing is sent any more
+    CHECK(daemon.joins() == 1);
+}

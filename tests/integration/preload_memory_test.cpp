@@ -99,3 +99,35 @@ TEST_CASE("a process whose ring has been damaged goes on unrecorded, and says so
     CHECK(daemon.take_names().empty()); // those that had found no room: nothing is sent any more
     CHECK(daemon.joins() == 1);
 }
+
+TEST_CASE("memory that is not as the answer says, or could be taken away, is not used") {
+    constexpr int kBoth = F_SEAL_SHRINK | F_SEAL_GROW;
+    const fake_given given = GENERATE_COPY(
+        fake_given{0, kBoth, 0, 0, 1024}, fake_given{F_SEAL_GROW, kBoth, 0, 0, 1024}, fake_given{kBoth, 0, 0, 0, 1024},
+        fake_given{kBoth, F_SEAL_GROW, 0, 0, 1024}, fake_given{kBoth, kBoth, -4096, 0, 1024},
+        fake_given{kBoth, kBoth, 4096, 0, 1024}, fake_given{kBoth, kBoth, 0, -4096, 1024},
+        fake_given{kBoth, kBoth, 0, 4096, 1024}, fake_given{kBoth, kBoth, 0, 0, 1000});
+    INFO("seals " << given.ring_seals << ", " << given.table_seals << ", more bytes " << given.ring_more_bytes << ", "
+                  << given.table_more_bytes << ", events " << given.events);
+    FakeDaemon daemon(given);
+    Folder folder;
+    Environment environment = preload_environment();
+    environment["TRIBUTARY_SESSION"] = daemon.address();
+    const Outcome outcome = run({PRELOAD_STORY, "writes", folder.file("")}, environment);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    CHECK(daemon.joins() >= 1);
+    CHECK(daemon.given_up() == -EPROTO); // and says so
+    CHECK(fake_events(daemon.ring()) == 0);
+}
+
+TEST_CASE("memory that is as it must be is used") {
+    FakeDaemon daemon;
+    Folder folder;
+    Environment environment = preload_environment();
+    environment["TRIBUTARY_SESSION"] = daemon.address();
+    CHECK(run({PRELOAD_STORY, "writes", folder.file("")}, environment).code == 0);
+    CHECK(daemon.joins() == 1);
+    CHECK(daemon.given_up() == 0);
+    CHECK(fake_events(daemon.ring()) == 10);
+}

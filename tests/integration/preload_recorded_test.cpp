@@ -147,6 +147,16 @@ TEST_CASE("pages written through memory are told of when they are synced") {
           Lines{"write 0+4096", "write 8192+4096", "write 409600+8192", "write 8192+4096", "write 999424+4096"});
 }
 
+TEST_CASE("what another thread maps at an address that a call has just freed is not taken for what was there") {
+    const Story story("remapped", GENERATE(false, true));
+    if (is_in_memory(story.folder) || !has_cachestat()) {
+        WARN("the folder is in memory, or the kernel cannot tell which pages are dirty");
+        return;
+    }
+    CHECK(story.of("b") == Lines{"write 8192+4096", "write 16384+4096"});
+    CHECK(story.of("c") == Lines{"write 4096+4096"});
+}
+
 TEST_CASE("pages of a mapped file whose descriptor is closed are told of as well, and its locks are kept") {
     const Story story("unheld", GENERATE(false, true));
     if (is_in_memory(story.folder)) {

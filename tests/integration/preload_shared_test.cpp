@@ -8,6 +8,7 @@ TEST_CASE("a descriptor that stays what it is keeps its name and its offset") {
     const Story story("kept", GENERATE(false, true));
     CHECK(story.of("marked") == Lines{"write 0+10", "write 10+20"});
     CHECK(story.of("same") == Lines{"write 0+10", "write 10+20"});
+    CHECK(story.of("early") == Lines{"write 0+10"});
     CHECK(story.of("number") == Lines{"write 0+150"});
     CHECK(story.of("?").empty());
 }

@@ -37,6 +37,9 @@ static void story_kept(void) {
     put(same, 10);
     check(dup2(same, same) == same);
     put(same, 20);
+    int early = make("early", O_WRONLY); /* before its first write, when its name has yet to be sent */
+    check(dup2(early, early) == early && dup3(early, early, 0) == -1);
+    put(early, 10);
     struct iovec parts[2] = {{data, 100}, {data, 50}};
     int by_number = make("number", O_WRONLY);
     check(syscall(SYS_writev, by_number, parts, 2) == 150);
@@ -92,13 +95,15 @@ static void story_spawned(void) {
     put(fd, 30);
 }
 
-static char *map_one(const char *name) {
-    int fd = make(name, O_RDWR);
-
+static char *map_file(int fd) {
     check(ftruncate(fd, 1 << 20) == 0);
     char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     check(memory != MAP_FAILED);
     return memory;
+}
+
+static char *map_one(const char *name) {
+    return map_file(make(name, O_RDWR));
 }
 
 /* Never synced: the end of the process is the last moment. */
@@ -123,10 +128,11 @@ static void story_in_memory(void) {
     char name[64];
 
     snprintf(name, sizeof name, "/dev/shm/trib-story-%d", (int)getpid());
-    char *memory = map_one(name);
+    int fd = make(name, O_RDWR);
+    char *memory = map_file(fd);
+    check(unlink(name) == 0 && close(fd) == 0); /* so that nobody can say which of its pages are dirty */
     memory[8192] = 1;
     check(msync(memory, 1 << 20, MS_SYNC) == 0);
-    unlink(name);
     put(make("after", O_WRONLY), 10);
 }
 

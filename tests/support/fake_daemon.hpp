@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -51,6 +52,17 @@ class FakeDaemon {
     void *ring() const { // that the last process got
         return ring_;
     }
+    void *table() const {
+        return table_;
+    }
+    // All that waits, by kind.
+    std::multimap<int, std::string> take_texts() {
+        char body[2049];
+        std::multimap<int, std::string> texts;
+        for (int kind; (kind = fake_take_text(ring_, given_.events, &text_at_, body)) != 0;)
+            texts.emplace(kind, body);
+        return texts;
+    }
     // What the process has named and nobody has taken, which makes room.
     std::set<std::string> take_names() {
         char body[2049];
@@ -62,15 +74,18 @@ class FakeDaemon {
     }
 
   private:
+    static void giving(void *arg, void *ring, void *table) {
+        auto *daemon = static_cast<FakeDaemon *>(arg);
+        daemon->ring_ = ring;
+        daemon->table_ = table;
+        daemon->joins_++;
+    }
     void serve() {
+        const fake_server server = {listener_, given_, giving, this};
         while (!ends_) {
-            void *ring = nullptr;
-            const int result = fake_serve(listener_, &given_, &ring, 20);
+            const int result = fake_serve(&server, 20);
             if (result < 0)
                 given_up_ = result;
-            if (ring)
-                ring_ = ring;
-            joins_ += ring != nullptr;
         }
     }
 
@@ -80,7 +95,7 @@ class FakeDaemon {
     std::atomic<bool> ends_{false};
     std::atomic<unsigned> joins_{0};
     std::atomic<int> given_up_{0};
-    std::atomic<void *> ring_{nullptr};
+    std::atomic<void *> ring_{nullptr}, table_{nullptr};
     uint64_t text_at_ = 0;
     std::thread thread_;
 };

@@ -39,7 +39,9 @@ static void send_answer(int process, const struct trib_answer *answer, const int
     (void)!sendmsg(process, &message, MSG_NOSIGNAL);
 }
 
-static void *give(int process, const struct fake_given *given) {
+static void give(int process, const struct fake_server *server) {
+    const struct fake_given *given = &server->given;
+    void *ring, *memory;
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC,
                                  .version = TRIB_WIRE_VERSION,
                                  .program = 1,
@@ -47,7 +49,6 @@ static void *give(int process, const struct fake_given *given) {
                                  .ring_bytes = (uint32_t)trib_ring_memory_bytes(given->events),
                                  .table_bytes = (sizeof(struct trib_shared_table) + 4095) / 4096 * 4096,
                                  .epoch = 1};
-    void *ring, *memory;
     int fds[2] = {make_memory((uint64_t)((int64_t)answer.ring_bytes + given->ring_more_bytes), given->ring_seals, &ring),
                   make_memory((uint64_t)((int64_t)answer.table_bytes + given->table_more_bytes), given->table_seals,
                               &memory)};
@@ -57,24 +58,22 @@ static void *give(int process, const struct fake_given *given) {
     table->version = TRIB_WIRE_VERSION;
     table->epoch = 1;
     atomic_store(&table->heartbeat_ns, (uint64_t)INT64_MAX); /* never silent */
+    server->giving(server->arg, ring, memory);
     send_answer(process, &answer, fds);
     close(fds[0]);
     close(fds[1]);
-    return ring;
 }
 
-int fake_serve(int listener, const struct fake_given *given, void **ring, int wait_ms) {
-    struct pollfd waits = {.fd = listener, .events = POLLIN};
-    int process = poll(&waits, 1, wait_ms) == 1 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1, result = 0;
+int fake_serve(const struct fake_server *server, int wait_ms) {
+    struct pollfd waits = {.fd = server->listener, .events = POLLIN};
+    int process = poll(&waits, 1, wait_ms) == 1 ? accept4(waits.fd, NULL, NULL, SOCK_CLOEXEC) : -1, result = 0;
     struct trib_request request;
 
     while (process >= 0 && recv(process, &request, sizeof request, 0) > 0) {
-        if (request.kind == TRIB_REQUEST_JOIN) {
-            *ring = give(process, given);
-            result = 1;
-        } else if (request.kind == TRIB_REQUEST_FAILED) {
+        if (request.kind == TRIB_REQUEST_JOIN)
+            give(process, server);
+        else if (request.kind == TRIB_REQUEST_FAILED)
             result = -(int)request.detail;
-        }
     }
     if (process >= 0)
         close(process);
@@ -99,6 +98,10 @@ uint32_t fake_names_lost(const void *ring) {
 
 uint32_t fake_broken(const void *ring) {
     return atomic_load(&head_of(ring)->broken);
+}
+
+void fake_fall_silent(void *table) {
+    atomic_store(&((struct trib_shared_table *)table)->heartbeat_ns, 1);
 }
 
 void fake_spoil_tail(void *ring) {

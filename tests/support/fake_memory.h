@@ -15,13 +15,23 @@ struct fake_given {
     uint32_t events;
 };
 
-/* Waits so long for one process at a listening socket and answers what it asks. 1: it joined, and *ring is mapped here;
- * -errno: so it gave up what it was given; 0: nobody, or another request. */
-int fake_serve(int listener, const struct fake_given *given, void **ring, int wait_ms);
+/* What is mapped here of what a process is about to get. */
+typedef void fake_giving(void *arg, void *ring, void *table);
+
+struct fake_server {
+    int listener; /* a socket */
+    struct fake_given given;
+    fake_giving *giving;
+    void *arg;
+};
+
+/* Waits so long for one process and answers what it asks. -errno: so it gave up what it was given. */
+int fake_serve(const struct fake_server *server, int wait_ms);
 
 uint64_t fake_events(const void *ring);
 uint32_t fake_names_lost(const void *ring);
 uint32_t fake_broken(const void *ring);
+void fake_fall_silent(void *table); /* as a daemon that was killed a while ago */
 void fake_spoil_tail(void *ring); /* as a wild write of the process would */
 
 /* The next text: its kind, its body with a zero behind it; 0: none waits. What is taken makes room. */

@@ -153,6 +153,8 @@ int trib_shim_patch_imports(void) {
 }
 
 __attribute__((destructor)) static void stop(void) {
-    if (trib_sink_wanted())
-        trib_mappings_sync_all();
+    if (!trib_sink_wanted())
+        return;
+    trib_mappings_sync_all();
+    trib_descriptors_settle();
 }

@@ -11,6 +11,7 @@
 
 #include <tributary/client.h>
 
+#include "base/line.h"
 #include "libc/raw.h"
 #include "quiet.h"
 
@@ -25,7 +26,7 @@ static struct trib_client *client;
 /* ---- what the environment asks for ---- */
 
 static void complain(const char *what) {
-    fprintf(stderr, "tributary: %s; running without\n", what);
+    (void)trib_line((const char *[]){what, "; running without", NULL});
 }
 
 /* A daemon for whoever names the same options: this process, and whatever it starts. Each keeps a ring from its start
@@ -88,6 +89,7 @@ void trib_sink_start(void) {
 
     if (!atomic_compare_exchange_strong(&mode, &unread, OFF))
         return;
+    trib_line_start();
     atomic_store_explicit(&mode, (int)read_mode(), memory_order_release);
     errno = kept;
 }
@@ -136,9 +138,13 @@ void trib_sink_submit(const struct trib_event *event) {
         (void)trib_client_submit(client, event);
 }
 
-void trib_sink_name(uint64_t file, const char *path) {
-    if (trib_sink_wanted() && may_use())
-        trib_client_name_file(client, file, path);
+bool trib_sink_name(uint64_t file, const char *path) {
+    return trib_sink_wanted() && may_use() && trib_client_name_file(client, file, path);
+}
+
+void trib_sink_lose_name(void) {
+    if (trib_sink_wanted())
+        trib_client_lose_name(client);
 }
 
 void trib_sink_name_signature(uint64_t signature) {

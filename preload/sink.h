@@ -22,7 +22,9 @@ bool trib_sink_wanted(void);
 bool trib_sink_is_private(void);
 
 void trib_sink_submit(const struct trib_event *event);
-void trib_sink_name(uint64_t file, const char *path);
+/* False: there was no room for it. Who gives up says so by lose_name. */
+bool trib_sink_name(uint64_t file, const char *path);
+void trib_sink_lose_name(void);
 /* A call path of this process that events of others will carry. */
 void trib_sink_name_signature(uint64_t signature);
 /* Joins now, before the first event. */

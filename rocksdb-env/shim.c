@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/line.h"
 #include "base/switched.h"
 
 #define PLUGIN_PREFIX "libtributary-rocksdb-"
@@ -33,7 +34,7 @@ struct rocksdb_found {
 };
 
 static void complain(const char *what) {
-  fprintf(stderr, "tributary: %s\n", what);
+  (void)trib_line((const char *[]){what, NULL});
 }
 
 /* "7.8" from "7.8.3" or "librocksdb.so.7.8.3"; false if there is no such
@@ -138,6 +139,7 @@ __attribute__((constructor)) static void start(void) {
   if (!registry) {
     return;
   }
+  trib_line_start();
   const bool known = dladdr(registry, &where) && where.dli_fname;
   snprintf(found.path, sizeof found.path, "%s",
            known ? where.dli_fname : "this program");

@@ -289,6 +289,7 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
     out->joins_again = counts.rejoined;
     out->broken = counts.broken;
     out->rings_damaged = counts.damaged;
+    out->names_lost = counts.names_lost;
     out->starts_uncovered = live->starts_uncovered;
     memcpy(out->uncovered, live->uncovered, sizeof out->uncovered);
     if (live->trace)

@@ -56,6 +56,7 @@ static const struct field fields[] = {
     FIELD(joins_again, U64, true, "Joins by processes that had had an earlier daemon"),
     FIELD(broken, U64, true, "Invariants found broken inside processes"),
     FIELD(rings_damaged, U64, true, "Rings damaged by their own process"),
+    FIELD(names_lost, U64, true, "Names of files that a ring had no room for"),
     FIELD(starts_uncovered, U64, true, "Starts of programs that go unrecorded"),
     FIELD(uncovered, TEXT, false, "The first of those programs"),
     FIELD(pid, U32, false, "Process number of the daemon"),

@@ -10,6 +10,7 @@
 
 #include <jvmti.h>
 
+#include "base/line.h"
 #include "life.h"
 #include "options.h"
 #include "shim.h"
@@ -41,7 +42,7 @@ static jint print(const struct trib_jvm_options *options) {
     bool whole = put(options->file, text, length);
     free(text);
     if (!whole)
-        fprintf(stderr, "tributary: cannot write %s\n", options->file);
+        (void)trib_line((const char *[]){"cannot write ", options->file, NULL});
     return whole ? JNI_OK : JNI_ERR;
 }
 
@@ -50,7 +51,7 @@ static jint print(const struct trib_jvm_options *options) {
 static jint refuse(const char *text, bool is_strict) {
     const char *then = is_strict ? "ends, as strict=1 asks" : "runs without Tributary";
 
-    fprintf(stderr, "tributary: %s; the JVM %s\n", text, then);
+    (void)trib_line((const char *[]){text, "; the JVM ", then, NULL});
     return is_strict ? JNI_ERR : JNI_OK;
 }
 
@@ -81,7 +82,7 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *java, char *text, void *reserved) 
 
     (void)reserved;
     if (trib_jvm_options_parse(text ? text : "", &options, &error) != 0) {
-        fprintf(stderr, "tributary: %s; nothing changes\n", error.text);
+        (void)trib_line((const char *[]){error.text, "; nothing changes", NULL});
         return JNI_ERR;
     }
     if (options.command == TRIB_JVM_STATUS || options.command == TRIB_JVM_DUMP)

@@ -56,8 +56,8 @@ static void patch_new_libraries(void) {
         dl_iterate_phdr(read_loads, &loads);
         int slots = loads == patched ? 0 : trib_shim_patch_imports();
         if (slots < 0 && patched == 0)
-            fprintf(stderr, "tributary: this program's imports cannot be changed (%s); preload the library instead\n",
-                    strerror(-slots));
+            (void)trib_line((const char *[]){"this program's imports cannot be changed (", strerror(-slots),
+                                             "); preload the library instead", NULL});
         patched = seen = loads;
         pthread_mutex_unlock(&patching);
         dl_iterate_phdr(read_loads, &loads);
@@ -179,7 +179,7 @@ int trib_life_begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *op
     (void)trib_libjvm_resolve();
     if (!trib_vm.tool && !listen(java)) {
         snprintf(java_frames, sizeof java_frames, "this JVM refuses JVMTI's events");
-        fprintf(stderr, "tributary: %s: call paths are native ones only\n", java_frames);
+        (void)trib_line((const char *[]){java_frames, ": call paths are native ones only", NULL});
     } else if (env) {
         meet(java, env);
     }
@@ -205,7 +205,7 @@ __attribute__((constructor)) static void load(void) {
     if (!is_preloaded)
         return;
     if (trib_jvm_options_parse(text ? text : "", &settings, &error) != 0)
-        fprintf(stderr, "tributary: TRIBUTARY_JVM: %s\n", error.text);
+        (void)trib_line((const char *[]){"TRIBUTARY_JVM: ", error.text, NULL});
     trib_jvm_identify_as(&settings);
     trib_shim_identify_with(trib_jvm_identify);
 }

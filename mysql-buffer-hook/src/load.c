@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libtributary-mysql.so comes to life: preloaded before main, or opened by a running server. */
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/line.h"
@@ -42,8 +41,8 @@ __attribute__((constructor)) static void load(void) {
         return;
     int slots = trib_shim_patch_imports();
     if (slots < 0)
-        fprintf(stderr, "tributary: this program's imports cannot be changed (%s); preload the library instead\n",
-                strerror(-slots));
+        (void)trib_line((const char *[]){"this program's imports cannot be changed (", strerror(-slots),
+                                         "); preload the library instead", NULL});
 }
 
 __attribute__((destructor)) static void unload(void) {
@@ -52,5 +51,5 @@ __attribute__((destructor)) static void unload(void) {
     if (!trib_buffer_settings()->report || trib_server()->kind == TRIB_SERVER_NONE)
         return;
     (void)trib_buffer_status(text, sizeof text);
-    fprintf(stderr, "tributary: %s\n", text);
+    (void)trib_line((const char *[]){text, NULL});
 }

@@ -20,6 +20,8 @@
 #include "record.h"
 #include "sink.h"
 
+#define LENGTH_MAX 0x7ffff000u /* of one write, to Linux: it takes longer requests and writes so much of them */
+
 static void record_request(const struct iocb *request, void *frame) {
     bool vector = request->aio_lio_opcode == IOCB_CMD_PWRITEV;
     struct iovec part = {(void *)(uintptr_t)request->aio_buf, request->aio_nbytes};
@@ -35,8 +37,10 @@ static void record_request(const struct iocb *request, void *frame) {
         return;
     if (!trib_descriptor_look((int)request->aio_fildes, frame, &known))
         return;
-    for (int i = 0; i < write.part_count; i++)
-        write.length_bytes += write.parts[i].iov_len;
+    for (int i = 0; i < write.part_count && write.length_bytes < LENGTH_MAX; i++) {
+        uint64_t room = LENGTH_MAX - write.length_bytes;
+        write.length_bytes += write.parts[i].iov_len < room ? write.parts[i].iov_len : room;
+    }
     if (write.length_bytes)
         trib_record_write(&known, &write);
 }

@@ -15,6 +15,7 @@
 
 TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd, off_t offset) {
     bool replaces = flags & MAP_FIXED && trib_mappings_exist();
+    uint64_t last = trib_mappings_newest();
     struct trib_descriptor known;
     void *frame = TRIB_FRAME_HERE();
 
@@ -22,7 +23,7 @@ TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd,
         trib_mappings_sync(wanted, length);
     void *start = TRIB_NEXT(mmap)(wanted, length, access, flags, fd, offset);
     if (replaces && start != MAP_FAILED)
-        trib_mappings_remove(start, length);
+        trib_mappings_remove(start, length, last);
     if (fd < 0 || start == MAP_FAILED || flags & MAP_ANONYMOUS || !(access & PROT_WRITE))
         return start;
     if ((flags & MAP_TYPE) != MAP_SHARED && (flags & MAP_TYPE) != MAP_SHARED_VALIDATE)
@@ -36,14 +37,14 @@ TRIB_SAME(mmap) void *mmap64(void *wanted, size_t length, int access, int flags,
 
 TRIB_CALL int munmap(void *start, size_t length) {
     bool exist = trib_mappings_exist();
+    uint64_t last = trib_mappings_newest(); /* once it is free, another thread may map something else there */
 
     if (exist) /* while the range is still this mapping's */
         trib_mappings_sync(start, length);
+    trib_ring_unmapped(start, length);
     int result = TRIB_NEXT(munmap)(start, length);
     if (exist && result == 0)
-        trib_mappings_remove(start, length);
-    if (result == 0)
-        trib_ring_unmapped(start, length);
+        trib_mappings_remove(start, length, last);
     return result;
 }
 
@@ -53,9 +54,10 @@ TRIB_CALL void *mremap(void *start, size_t length, size_t new_length, int flags,
     va_start(rest, flags);
     void *wanted = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
     va_end(rest);
+    uint64_t last = trib_mappings_newest();
     void *moved = TRIB_NEXT(mremap)(start, length, new_length, flags, wanted);
     if (moved != MAP_FAILED && trib_mappings_exist())
-        trib_mappings_move(start, moved, new_length);
+        trib_mappings_move(start, moved, new_length, last);
     return moved;
 }
 

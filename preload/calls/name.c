@@ -88,7 +88,8 @@ static void __attribute__((noinline)) send_name(uint64_t file, int folder, const
     if (folder == AT_FDCWD)
         trib_folder_get(&start);
     trib_name_join(&start, path, &name);
-    trib_sink_name(file, name.bytes);
+    if (!trib_sink_name(file, name.bytes))
+        trib_sink_lose_name();
 }
 
 static int end_rename(const struct renaming *rename, int result, int folder, const char *path) {

@@ -52,6 +52,8 @@ TRIB_SAME(truncate) int truncate64(const char *path, off64_t length);
 /* ---- punched ---- */
 
 void trib_record_fallocated(const struct trib_descriptor *known, int mode, int64_t offset, int64_t length) {
+    if (offset < 0 || length <= 0 || length > INT64_MAX - offset) /* of a ring, whose kernel has yet to refuse it */
+        return;
     if (mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE))
         trib_record_death(known->file, (uint64_t)offset, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRIM);
     else if (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))

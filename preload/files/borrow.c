@@ -12,6 +12,11 @@
 
 #include "libc/raw.h"
 
+#define LOCKS_BYTES_MAX 65536u /* of /proc/locks */
+#define KEPT_MAX        16u    /* descriptors that were not closed again; then nothing is borrowed any more */
+
+static _Atomic(unsigned) kept_open;
+
 /* Behind `text`, which needs room for 16 digits. */
 static char *put_number(char *text, uint64_t number, unsigned base) {
     uint64_t rest = number;
@@ -33,10 +38,11 @@ static bool tells_of_lock(const char *line, const char *inode) {
     return strstr(line, " POSIX ") && strstr(line, inode);
 }
 
-/* Whether any process has a POSIX lock on a file of this number; so it seems where the kernel does not say. */
+/* Whether any process has a POSIX lock on a file of this number; so it seems where the kernel does not say, and where
+ * it says too much: anybody may hold locks by the hundred thousand, and each read counts through those before it. */
 static bool is_locked(ino_t number) {
     char text[1024], inode[32] = "";
-    size_t kept = 0;
+    size_t kept = 0, read_bytes = 0;
     bool found = false;
     long length;
 
@@ -47,11 +53,13 @@ static bool is_locked(ino_t number) {
     *put_number(inode + 1, number, 10) = ' ';
     while (!found && (length = TRIB_RAW(SYS_read, fd, text + kept, sizeof text - 1 - kept)) > 0) {
         char *line = text, *end;
+        read_bytes += (size_t)length;
         text[kept + (size_t)length] = '\0';
         for (; !found && (end = strchr(line, '\n')); line = end + 1) {
             *end = '\0';
             found = tells_of_lock(line, inode);
         }
+        found = found || read_bytes >= LOCKS_BYTES_MAX;
         kept = strlen(line); /* an incomplete last line */
         memmove(text, line, kept);
     }
@@ -92,16 +100,27 @@ int trib_borrow_descriptor(uintptr_t start, uintptr_t end, uint64_t file) {
     static atomic_flag busy = ATOMIC_FLAG_INIT;
     static char path[PATH_MAX]; /* no stack of the program's has to hold it */
 
-    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+    if (atomic_load_explicit(&kept_open, memory_order_relaxed) >= KEPT_MAX ||
+        atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
         return -1;
     int fd = find_path(start, end, path) ? open_file(path, file) : -1;
     atomic_flag_clear_explicit(&busy, memory_order_release);
     return fd;
 }
 
-void trib_return_descriptor(int fd) {
+/* By this file alone, whatever others lock: an open file's question tells this process's POSIX locks too. */
+static bool may_close(int fd) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     struct stat stat;
 
-    if (trib_raw_fstat(fd, &stat) == 0 && !is_locked(stat.st_ino))
+    if (TRIB_RAW(SYS_fcntl, fd, F_OFD_GETLK, &lock) == 0)
+        return lock.l_type == F_UNLCK;
+    return trib_raw_fstat(fd, &stat) == 0 && !is_locked(stat.st_ino);
+}
+
+void trib_return_descriptor(int fd) {
+    if (may_close(fd))
         TRIB_RAW(SYS_close, fd);
+    else
+        atomic_fetch_add_explicit(&kept_open, 1, memory_order_relaxed);
 }

@@ -3,8 +3,9 @@
  * dirty.
  *
  * Closing any descriptor of a file drops the process's POSIX locks on it (fcntl(2)): while anybody holds such a
- * lock, nothing is borrowed, and what was borrowed before somebody took one stays open. Raw calls, made within the
- * program's own sync: readlink in /proc/self/map_files, fstat, open and close of the file and of /proc/locks.
+ * lock, or so many others hold locks that asking would take long, nothing is borrowed, which is known before anything
+ * is opened; what was borrowed before somebody took one stays open, sixteen times at most. Raw calls, made within the
+ * program's own sync: readlink in /proc/self/map_files, fstat, fcntl, open and close of the file and of /proc/locks.
  *
  * Thread safety: any thread, signal handlers; of two at once, one goes without. */
 #ifndef TRIB_PRELOAD_BORROW_H

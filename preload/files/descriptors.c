@@ -9,6 +9,7 @@
 
 #include <tributary/event.h>
 
+#include "base/breaker.h"
 #include "base/kinds.h"
 #include "files/devices.h"
 #include "files/file_stream.h"
@@ -35,7 +36,8 @@ enum {
     KIND_MASK = 31,
     HINT_SHIFT = 13,
     HINT_MASK = 7,
-    FORGOTTEN = 1u << 16,
+    OWED = 1u << 16, /* NAMED, but there was no room for the name yet */
+    FORGOTTEN = 1u << 17,
 };
 #define LOOKED_UP (REGULAR | OTHER)
 _Static_assert(TRIB_FILE_KIND_COUNT <= KIND_MASK + 1, "slot.word has five bits for the kind");
@@ -85,6 +87,12 @@ static uint32_t ask(int fd, uint32_t known, uint64_t *file) {
     *file = trib_file_identity(stat.st_dev, stat.st_ino);
     return REGULAR | (flags > 0 && flags & O_APPEND ? APPENDS : 0) | (stat.st_nlink ? 0 : NAMELESS) |
            (in_memory ? IN_MEMORY : 0);
+}
+
+/* Off the path of every write: at a descriptor's first, and when its number's life ends. */
+static void check(uint32_t word) {
+    if ((word & LOOKED_UP) == LOOKED_UP || (word & NAMED && !(word & REGULAR)) || (word & OWED && !(word & NAMED)))
+        trib_break(TRIB_CHECK_DESCRIPTORS);
 }
 
 static bool describe(int fd, uint32_t word, uint64_t file, struct trib_descriptor *out) {
@@ -153,11 +161,40 @@ static void __attribute__((noinline)) find_name(struct trib_descriptor *known, s
     struct trib_name_text name = {.length = 0};
     bool has_name = slot && name_of(known->fd, word, &name);
 
+    check(word);
     known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
-    if (has_name)
-        trib_sink_name(known->file, name.bytes);
+    uint32_t found = NAMED | (uint32_t)known->kind << KIND_SHIFT;
+    if (has_name && !trib_sink_name(known->file, name.bytes))
+        found |= OWED;
     if (slot && (word & REGULAR))
-        atomic_compare_exchange_strong(&slot->word, &word, word | NAMED | (uint32_t)known->kind << KIND_SHIFT);
+        atomic_compare_exchange_strong(&slot->word, &word, word | found);
+}
+
+/* With a later write, as long as the ring of texts is full. */
+static bool __attribute__((noinline)) send_owed(int fd, struct slot *slot, uint32_t word) {
+    uint64_t file = atomic_load_explicit(&slot->file, memory_order_relaxed);
+    struct trib_name_text name = {.length = 0};
+
+    if (!name_of(fd, word, &name) || !trib_sink_name(file, name.bytes))
+        return false;
+    atomic_compare_exchange_strong(&slot->word, &word, word & ~(uint32_t)OWED);
+    return true;
+}
+
+/* The number's life ends. */
+static void settle(int fd, struct slot *slot) {
+    uint32_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+
+    check(word);
+    if (__builtin_expect(word & OWED, 0) && !send_owed(fd, slot, word))
+        trib_sink_lose_name();
+}
+
+void trib_descriptors_settle(void) {
+    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+
+    for (uint32_t fd = 0; fd <= end && !trib_in_vfork; fd++)
+        settle((int)fd, &slots[fd]);
 }
 
 /* The child of a vfork reads what its parent knows, and keeps nothing. */
@@ -172,8 +209,8 @@ static void __attribute__((noinline)) find_name_of_parent(struct trib_descriptor
     }
     bool has_name = slot && name_of(known->fd, word, &name);
     known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
-    if (has_name && child.named != known->file)
-        trib_sink_name(known->file, name.bytes);
+    if (has_name && child.named != known->file && !trib_sink_name(known->file, name.bytes))
+        return; /* its next write tries again */
     child.named = known->file;
 }
 
@@ -186,12 +223,15 @@ void trib_descriptor_name(struct trib_descriptor *known) {
     struct slot *slot = slot_of(known->fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
 
-    if (__builtin_expect(word & NAMED, 1))
+    if (__builtin_expect(word & NAMED, 1)) {
         known->kind = word >> KIND_SHIFT & KIND_MASK;
-    else if (trib_in_vfork)
+        if (__builtin_expect(word & OWED, 0))
+            (void)send_owed(known->fd, slot, word);
+    } else if (trib_in_vfork) {
         find_name_of_parent(known);
-    else
+    } else {
         find_name(known, slot, word);
+    }
 }
 
 /* A new life of the number. */
@@ -346,8 +386,10 @@ void trib_descriptor_forget(int fd) {
         return;
     }
     trib_ring_closed(fd);
-    if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) % FORGOTTEN)
+    if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) % FORGOTTEN) {
+        settle(fd, slot);
         begin(slot, 0);
+    }
 }
 
 void trib_descriptors_forget(unsigned first, unsigned last) {
@@ -391,7 +433,7 @@ void trib_descriptors_inherited(void) {
     uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
 
     for (uint32_t fd = 0; fd <= end; fd++) {
-        atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)NAMELESS, memory_order_relaxed);
+        atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)(NAMELESS | OWED), memory_order_relaxed);
         if (fd < NAMES)
             trib_name_inherited(&names[fd]);
     }

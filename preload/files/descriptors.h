@@ -36,7 +36,8 @@ struct trib_descriptor {
 /* Whether the shim records writes through `fd`: a regular file, and the caller's frame is not of this library. */
 bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out);
 
-/* Before the first event about it: records the name, if it was seen opened, and sets out->kind. */
+/* Before each event about it: sets out->kind; before the first records the name, if it was seen opened. A name that
+ * does not fit goes with a later event, at the latest with the close; then it is counted as lost. */
 void trib_descriptor_name(struct trib_descriptor *known);
 
 /* Where hints are asked for (TRIBUTARY_HINTS=1): a write of `stream` joins the vote for the file's, which the kernel
@@ -78,7 +79,9 @@ bool trib_descriptors_unnamed(uint64_t file);
 
 /* A descriptor of the file that is open now and was written or mapped through, or -1. */
 int trib_descriptor_of(uint64_t file);
-/* In a child: its parent answers for files without a name. */
+/* The process ends: names that had no room so far get a last try. */
+void trib_descriptors_settle(void);
+/* In a child: its parent answers for files without a name, and for names that had no room. */
 void trib_descriptors_inherited(void);
 
 /* About to be closed: what to record. False if it was never written through. */

@@ -21,6 +21,7 @@
 struct mapping {
     uintptr_t start, end;
     uint64_t offset_bytes; /* of start, in the file */
+    uint64_t number; /* in the order in which memory was mapped or moved */
     struct trib_mapped mapped;
     int fd; /* at the mmap */
 };
@@ -36,6 +37,11 @@ struct entry {
 
 static struct entry entries[MAPPINGS];
 static _Atomic(unsigned) used; /* entries below were in use at some time */
+static _Atomic(uint64_t) newest;
+
+uint64_t trib_mappings_newest(void) {
+    return atomic_load(&newest);
+}
 
 bool trib_mappings_exist(void) {
     return atomic_load_explicit(&used, memory_order_acquire) > 0;
@@ -187,6 +193,7 @@ void trib_mapping_add(struct trib_descriptor *known, void *start, size_t length_
     struct mapping mapping = {.start = (uintptr_t)start,
                               .end = (uintptr_t)start + length_bytes,
                               .offset_bytes = offset_bytes,
+                              .number = atomic_fetch_add(&newest, 1) + 1,
                               .fd = known->fd};
 
     if (known->in_memory)
@@ -226,11 +233,12 @@ void trib_mappings_sync_all(void) {
 }
 
 /* The part in [from, to) goes; what is left before and behind it is put anew. */
-static void cut(struct entry *entry, uintptr_t from, uintptr_t to) {
+static void cut(struct entry *entry, uintptr_t from, uintptr_t to, uint64_t last) {
     struct mapping mapping, left;
     uint64_t state;
 
-    if (!read_entry(entry, &mapping, &state) || mapping.start >= to || mapping.end <= from || !take_back(entry, state))
+    if (!read_entry(entry, &mapping, &state) || mapping.start >= to || mapping.end <= from || mapping.number > last ||
+        !take_back(entry, state))
         return;
     if (mapping.start < from) {
         left = mapping;
@@ -245,23 +253,24 @@ static void cut(struct entry *entry, uintptr_t from, uintptr_t to) {
     }
 }
 
-void trib_mappings_remove(const void *start, size_t length_bytes) {
+void trib_mappings_remove(const void *start, size_t length_bytes, uint64_t last) {
     uintptr_t from = (uintptr_t)start, to = (from + length_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
-        cut(&entries[i], from, to);
+        cut(&entries[i], from, to, last);
 }
 
-void trib_mappings_move(const void *start, void *to, size_t length_bytes) {
+void trib_mappings_move(const void *start, void *to, size_t length_bytes, uint64_t last) {
     struct mapping mapping;
     uint64_t state;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
         if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start ||
-            !take_back(&entries[i], state))
+            mapping.number > last || !take_back(&entries[i], state))
             continue;
         mapping.start = (uintptr_t)to;
         mapping.end = (uintptr_t)to + length_bytes;
+        mapping.number = atomic_fetch_add(&newest, 1) + 1;
         put(&mapping);
         return;
     }

@@ -26,9 +26,11 @@ void trib_mappings_sync(const void *start, size_t length_bytes);
 /* The same of a whole file, of every file. */
 void trib_mappings_sync_file(uint64_t file);
 void trib_mappings_sync_all(void);
-/* After the range was synced and unmapped; moved elsewhere. */
-void trib_mappings_remove(const void *start, size_t length_bytes);
-void trib_mappings_move(const void *start, void *to, size_t length_bytes);
+/* After the range was synced and unmapped; moved elsewhere. Only what had been mapped by `last`, which was the newest
+ * before the kernel freed the range: another thread may have got it for a new mapping since. */
+void trib_mappings_remove(const void *start, size_t length_bytes, uint64_t last);
+void trib_mappings_move(const void *start, void *to, size_t length_bytes, uint64_t last);
+uint64_t trib_mappings_newest(void);
 /* In a child, whose parent records them. */
 void trib_mappings_clear(void);
 /* Quick: whether there is any. */

@@ -13,6 +13,7 @@ struct io_uring_params;
 void trib_ring_made(int fd, const struct io_uring_params *params);
 /* Does nothing for a descriptor that is no ring. */
 void trib_ring_mapped(int fd, void *start, uint64_t offset_bytes);
+/* About to be: another thread may map another ring there at once. */
 void trib_ring_unmapped(const void *start, size_t length_bytes);
 /* Closed, or another file by now. */
 void trib_ring_closed(int fd);

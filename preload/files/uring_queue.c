@@ -13,7 +13,8 @@
 #include "record.h"
 
 /* At most this many are looked at one by one; writes of more count with the bytes of these. */
-#define PARTS_MAX 64u
+#define PARTS_MAX  64u
+#define LENGTH_MAX 0x7ffff000u /* of one write, to Linux */
 
 /* The array of a vectored write is read by nobody until the kernel takes the request, and may lie anywhere: it is
  * copied by the kernel, which says no where libc's caller would fault. 0: it did, or may not be asked. */
@@ -24,10 +25,21 @@ static unsigned copy_parts(const struct io_uring_sqe *entry, struct iovec parts[
     return trib_may_ask() && trib_safe_copy(parts, there, count * sizeof *parts) ? count : 0;
 }
 
+/* What the kernel is going to refuse must not be recorded. 0: that, or nothing to write. */
+static uint64_t length_of(const struct io_uring_sqe *entry, const struct trib_shim_write *write) {
+    uint64_t sum = 0;
+
+    for (int i = 0; i < write->part_count; i++) {
+        if (write->parts[i].iov_len > LENGTH_MAX - sum)
+            return 0;
+        sum += write->parts[i].iov_len;
+    }
+    return entry->off == UINT64_MAX || entry->off <= INT64_MAX - sum ? sum : 0;
+}
+
 static void record_parts(const struct io_uring_sqe *entry, struct trib_descriptor *known,
                          struct trib_shim_write *write) {
-    for (int i = 0; i < write->part_count; i++)
-        write->length_bytes += write->parts[i].iov_len;
+    write->length_bytes = length_of(entry, write);
     if (write->length_bytes == 0)
         return;
     if (entry->off == UINT64_MAX) { /* at the descriptor's position, which moves when it is done */

@@ -42,3 +42,36 @@ TRIB_HAZARD("sh, exec 3> after a first write", shell("sh", "exec3"))
 TRIB_HAZARD("sh, exec onto all numbers", shell("sh", "all"))
 TRIB_HAZARD("sh, here-documents", shell("sh", "here"))
 TRIB_HAZARD("sh, streams that are swapped and restored", shell("sh", "swap"))
+
+namespace {
+
+Command full(const std::string &name) {
+    return {{program("full"), name}};
+}
+
+// The process joins all the same: what it wrote is in the record.
+void check_recorded(Way way, const std::string &name) {
+    Folder folder;
+    const Result result = run_once(way, full(name), folder / "trace");
+    if (result.status == 77)
+        return skip(result.out);
+    INFO(result.own << result.err);
+    CHECK(result.status == 0);
+    const Record record = read_record(folder / "trace");
+    REQUIRE(record.there);
+    CHECK(record.once("a", 20, 10));
+}
+
+} // namespace
+
+#define TRIB_FULL(NAME, CASE)                                                                                          \
+    TRIB_HAZARD(NAME, full(CASE))                                                                                      \
+    TEST_CASE(NAME ": it is recorded, preloaded") {                                                                    \
+        check_recorded(Way::Preloaded, CASE);                                                                          \
+    }                                                                                                                  \
+    TEST_CASE(NAME ": it is recorded, under trib record") {                                                            \
+        check_recorded(Way::Recorded, CASE);                                                                           \
+    }
+TRIB_FULL("a full table of descriptors", "table")
+TRIB_FULL("a limit of three descriptors", "three")
+TRIB_FULL("a full table of descriptors in a child", "table_of_child")

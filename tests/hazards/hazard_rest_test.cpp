@@ -11,6 +11,11 @@ Command rest(const std::string &what, const std::string &how) {
     return {{program("rest"), what, how}, 40, false};
 }
 
+// With something for the library to say on standard error before the program does.
+Command complaint(const std::string &what) {
+    return {{program("rest"), what, "self"}, 40, false, {}, {"TRIBUTARY_SESSION=no/absolute/path"}};
+}
+
 } // namespace
 
 #define TRIB_AT_REST(WHAT)                                                                                             \
@@ -26,8 +31,32 @@ TRIB_AT_REST("signals")
 TRIB_AT_REST("limits")
 TRIB_AT_REST("children")
 TRIB_AT_REST("memory")
+TRIB_AT_REST("streams")
+
+TEST_CASE("at rest: streams behind a line of the library's, preloaded") {
+    same(Way::Preloaded, complaint("streams"));
+    CHECK(run_once(Way::Preloaded, complaint("streams")).own_lines == 1);
+}
 
 TRIB_HAZARD("io_uring", {{program("queues"), "ring"}})
+TRIB_HAZARD("io_uring, requests that the kernel refuses", {{program("queues"), "refused"}})
 TRIB_HAZARD("native AIO", {{program("queues"), "queue"}})
 TRIB_HAZARD("libaio", {{program("queues"), "libaio"}})
 TRIB_HAZARD("io_uring of several threads", {{program("queues"), "threads"}})
+
+TEST_CASE("what io_uring refuses is not recorded, and what follows is") {
+    const Way way = GENERATE(Way::Preloaded, Way::Recorded);
+    Folder folder;
+    const Result result = run_once(way, {{program("queues"), "refused"}}, folder / "trace");
+    if (result.status == 77)
+        return skip(result.out);
+    REQUIRE(result.status == 0);
+    CHECK(result.own.find("damaged") == std::string::npos);
+    Record record = read_record(folder / "trace");
+    REQUIRE(record.there);
+    auto &writes = record.writes["a"];
+    REQUIRE(writes.size() == 101);
+    CHECK(writes.front() == std::make_pair(uint64_t{0}, uint64_t{1}));
+    writes.erase(writes.begin());
+    CHECK(record.once("a", 100, 10));
+}

@@ -20,10 +20,11 @@ struct Hooked {
     Folder plain, folder, traces;
     Outcome without, with;
     Said said;
+    trib_status status{};
 
     explicit Hooked(const std::string &name) {
         without = run_without({PRELOAD_HOOKED, name, plain.file("")});
-        with = run_in_session({PRELOAD_HOOKED, name, folder.file("")}, traces.file("trace"));
+        with = run_in_session({PRELOAD_HOOKED, name, folder.file("")}, traces.file("trace"), "policy=pcstream", {}, &status);
         INFO(name << ": " << with.err);
         CHECK(with.code == without.code);
         if (with.code == 0)
@@ -129,7 +130,8 @@ TEST_CASE("a handler that does what it interrupts is recorded as itself") {
     for (unsigned i = 0; i < signals; i++)
         look('h', i);
     CHECK(wrong == 0);
-    CHECK(nameless <= 50); // a handler in the middle of its thread's own text
+    // A handler in the middle of its thread's own text; and what a busy machine's recorder had no room for is counted.
+    CHECK(nameless <= 50 + hooked.status.names_lost);
 }
 
 TEST_CASE("names come from the calls that open") {

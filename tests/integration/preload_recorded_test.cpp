@@ -9,46 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "support/preload.hpp"
-
-namespace {
+#include "support/preload_story.hpp"
 
 using namespace trib_test;
-using Lines = std::vector<std::string>;
-
-struct Story {
-    Folder folder; // of the deeds
-    Folder traces;
-    Outcome outcome;
-    Said said;
-
-    Story(const std::string &name, bool session) {
-        const std::vector<std::string> command = {PRELOAD_STORY, name, folder.file("")};
-        const std::string trace = traces.file("trace");
-        outcome = session ? run_in_session(command, trace) : run_alone(command, trace);
-        INFO(name << ": " << outcome.err);
-        REQUIRE((outcome.code == 0 || outcome.code == 77));
-        if (outcome.code == 0)
-            said = read_said(trace);
-        CHECK_FALSE(said.has_gap);
-    }
-    bool skipped() const {
-        if (outcome.code == 77)
-            WARN("not possible on this machine");
-        return outcome.code == 77;
-    }
-    Lines of(const std::string &name) const {
-        const auto found = said.of.find(name);
-        return found == said.of.end() ? Lines{} : found->second;
-    }
-};
-
-// Of which pages are dirty; the kernel is asked here, so that nothing the library loses passes for an old kernel.
-bool has_cachestat() {
-    return syscall(451, -1, nullptr, nullptr, 0) != 0 && errno != ENOSYS;
-}
-
-} // namespace
 
 TEST_CASE("writes are told once, where they went") {
     const bool session = GENERATE(false, true);
@@ -145,6 +108,16 @@ TEST_CASE("pages written through memory are told of when they are synced") {
     }
     CHECK(story.of("a") ==
           Lines{"write 0+4096", "write 8192+4096", "write 409600+8192", "write 8192+4096", "write 999424+4096"});
+}
+
+TEST_CASE("what another thread maps at an address that a call has just freed is not taken for what was there") {
+    const Story story("remapped", GENERATE(false, true));
+    if (is_in_memory(story.folder) || !has_cachestat()) {
+        WARN("the folder is in memory, or the kernel cannot tell which pages are dirty");
+        return;
+    }
+    CHECK(story.of("b") == Lines{"write 8192+4096", "write 16384+4096"});
+    CHECK(story.of("c") == Lines{"write 4096+4096"});
 }
 
 TEST_CASE("pages of a mapped file whose descriptor is closed are told of as well, and its locks are kept") {

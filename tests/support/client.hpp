@@ -51,5 +51,10 @@ extern "C" uint64_t trib_test_heartbeat_ns(trib_client *client);
 extern "C" bool trib_test_is_known(trib_client *client, uint64_t key);
 // As if the process had called exec: before it joins.
 extern "C" void trib_test_set_image(trib_client *client, uint64_t image);
+// How long it waits now after a join that failed; and as if that time were over.
+extern "C" uint64_t trib_test_backoff_ns(trib_client *client);
+extern "C" void trib_test_try_now(trib_client *client);
+// Damages the memory of a client that has joined: 0 the ring, 1 the ring of texts, 2 where these are.
+extern "C" void trib_test_spoil(trib_client *client, int what);
 
 } // namespace trib_test

@@ -15,6 +15,9 @@ bool trib_test_is_known(struct trib_client *client, uint64_t key);
 void trib_test_leave(struct trib_client *client);
 uint64_t trib_test_heartbeat_ns(struct trib_client *client);
 void trib_test_set_image(struct trib_client *client, uint64_t image);
+void trib_test_spoil(struct trib_client *client, int what);
+uint64_t trib_test_backoff_ns(struct trib_client *client);
+void trib_test_try_now(struct trib_client *client);
 
 bool trib_test_claim_without_publishing(struct trib_client *client, const struct trib_event *event) {
     uint64_t ticket;
@@ -87,4 +90,24 @@ uint64_t trib_test_heartbeat_ns(struct trib_client *client) {
 
 void trib_test_leave(struct trib_client *client) {
     atomic_store(&client->hand->attachments[0].head->left, 1);
+}
+
+/* What a wild write of the program's may hit. */
+void trib_test_spoil(struct trib_client *client, int what) {
+    struct trib_attachment *at = atomic_load(&client->hand->current);
+
+    if (what == 0)
+        atomic_store(&at->ring.ends->tail, atomic_load(&at->ring.ends->head) + at->ring.mask + 2);
+    else if (what == 1)
+        atomic_store(&at->head->text_tail, atomic_load(&at->head->text_head) + TRIB_TEXT_RING_BYTES + 1);
+    else
+        at->texts.bytes = (uint8_t *)(uintptr_t)64; /* where a text would fault */
+}
+
+uint64_t trib_test_backoff_ns(struct trib_client *client) {
+    return atomic_load(&client->hand->backoff_ns);
+}
+
+void trib_test_try_now(struct trib_client *client) {
+    atomic_store(&client->hand->next_try_ns, 0);
 }

@@ -107,7 +107,8 @@ inline Outcome run_alone(const std::vector<std::string> &command, const std::str
 
 // As `trib record` runs it: a recorder for the command and its children.
 inline Outcome run_in_session(const std::vector<std::string> &command, const std::string &trace,
-                              const std::string &more = "policy=pcstream", const Environment &added = {}) {
+                              const std::string &more = "policy=pcstream", const Environment &added = {},
+                              trib_status *status = nullptr) {
     Folder folder;
     trib_pipeline *recorder = nullptr;
     trib_error error{};
@@ -122,6 +123,8 @@ inline Outcome run_in_session(const std::vector<std::string> &command, const std
     environment.insert(added.begin(), added.end());
     const Outcome outcome = run(command, environment);
     trib_pipeline_drain(recorder);
+    if (status)
+        trib_pipeline_status(recorder, status);
     trib_pipeline_close(recorder);
     return outcome;
 }

@@ -165,7 +165,44 @@ static void story_unheld(void) {
     close(same_number);
 }
 
+extern void (*preload_once_free)(void *start, size_t length);
+static char *at_once;
+
+static void map_b(void *start, size_t length) {
+    int fd = make("b", O_RDWR);
+
+    check(ftruncate(fd, (off_t)length) == 0);
+    at_once = mmap(start, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+    check(at_once == start);
+}
+
+/* Another thread maps a file where one was unmapped, or moved away, before that call is back. */
+static void story_remapped(void) {
+    const size_t length = 1 << 20;
+    char *memory[2];
+
+    for (int i = 0; i < 2; i++) {
+        int fd = make(i ? "c" : "a", O_RDWR);
+        check(ftruncate(fd, (off_t)length) == 0);
+        memory[i] = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        check(memory[i] != MAP_FAILED);
+    }
+    char *room = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    preload_once_free = map_b;
+    check(munmap(memory[0], length) == 0 && at_once == memory[0]);
+    at_once[8192] = 1;
+    check(msync(at_once, length, MS_SYNC) == 0);
+    check(munmap(at_once, length) == 0);
+
+    preload_once_free = map_b;
+    char *moved = mremap(memory[1], length, length, MREMAP_MAYMOVE | MREMAP_FIXED, room);
+    check(moved == room && at_once == memory[1]);
+    at_once[16384] = moved[4096] = 1;
+    check(msync(at_once, length, MS_SYNC) == 0 && msync(moved, length, MS_SYNC) == 0);
+}
+
 const struct story stories_of_deaths[] = {
     {"names", story_names}, {"ranges", story_ranges}, {"nameless", story_nameless}, {"shared", story_shared},
-    {"sizes", story_sizes}, {"map", story_map},       {"unheld", story_unheld},     {NULL, NULL},
+    {"sizes", story_sizes}, {"map", story_map},       {"unheld", story_unheld},
+    {"remapped", story_remapped}, {NULL, NULL},
 };

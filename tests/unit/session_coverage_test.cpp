@@ -3,7 +3,11 @@
 #include "support/catch.hpp"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include <cerrno>
 
@@ -117,4 +121,25 @@ TEST_CASE("the list of programs keeps the first, each once, and never grows") {
     CHECK_FALSE(trib_uncovered_add(list, sizeof list, "/bin/c", TRIB_UNCOVERED_GO));
     CHECK_FALSE(trib_uncovered_add(list, sizeof list, std::string(5000, 'x').c_str(), TRIB_UNCOVERED_GO));
     CHECK(std::string(list) == "/bin/a (static), /b (Go)");
+}
+
+TEST_CASE("a program with capabilities of its own ignores LD_PRELOAD, but not for root") {
+    Judged judge;
+    chmod((judge.folder / ".").c_str(), 0755);
+    const std::string path = dynamic_program().write(judge.folder / "program");
+    struct vfs_cap_data bind = {};
+    bind.magic_etc = VFS_CAP_REVISION_2;
+    bind.data[0].permitted = 1u << CAP_NET_BIND_SERVICE;
+    chmod(path.c_str(), 0755);
+    if (getuid() != 0 || setxattr(path.c_str(), "security.capability", &bind, XATTR_CAPS_SZ_2, 0) != 0) {
+        WARN("only root may give them");
+        return;
+    }
+    CHECK(trib_program_uncovered(path.c_str()) == TRIB_COVERED);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(setuid(65534) == 0 ? static_cast<int>(trib_program_uncovered(path.c_str())) : 99);
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK(WEXITSTATUS(status) == TRIB_UNCOVERED_SETUID);
 }

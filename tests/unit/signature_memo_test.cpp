@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/breaker.h"
 #include "signature/memo.h"
 
 #include "support/catch.hpp"
@@ -90,4 +91,27 @@ TEST_CASE("a full set forgets its oldest entry, a full arena everything") {
     CHECK_FALSE(memo.find(31));
     REQUIRE(memo.find(30));
     CHECK(memo.find(30)->signature == 2);
+}
+
+TEST_CASE("a memo whose numbers lead out of it trips the breaker and begins anew") {
+    const int fault = GENERATE(0, 1, 2);
+    Memo memo;
+    memo.insert(3, 42, {8, 24, 40});
+    REQUIRE(memo.find(3));
+    auto *entry = const_cast<trib_memo_entry *>(memo.find(3));
+    trib_broken = 0;
+    memo.insert(3, 42, {8, 24, 40});
+    CHECK(trib_broken == 0);
+    if (fault == 0)
+        entry->first = 0x41414141;
+    else if (fault == 1)
+        entry->count = 0x41414141;
+    else
+        memo.used = 0x41414141;
+    memo.insert(3, 43, {8, 24, 40});
+    CHECK(trib_broken == 1u << TRIB_CHECK_MEMO);
+    REQUIRE(memo.find(3));
+    CHECK(memo.find(3)->signature == 43);
+    CHECK(memo.used <= TRIB_MEMO_ARENA_WORDS);
+    trib_broken = 0;
 }

@@ -3,9 +3,13 @@
 
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "base/raw.h"
+
+#define PIECES_MAX 8
 
 static struct {
     dev_t device;
@@ -38,20 +42,29 @@ static bool may_write(void) {
     return flags >= 0 && flags & O_APPEND && (flags & O_ACCMODE) == O_WRONLY;
 }
 
-static size_t add(char line[TRIB_LINE_BYTES_MAX], size_t used, const char *piece) {
-    while (*piece && used < TRIB_LINE_BYTES_MAX - 1) /* room for the newline */
-        line[used++] = *piece++;
-    return used;
+struct line {
+    struct iovec parts[PIECES_MAX + 2];
+    int count;
+    size_t bytes;
+};
+
+static void add(struct line *line, const char *piece) {
+    size_t length = 0, room = TRIB_LINE_BYTES_MAX - 1 - line->bytes; /* and the newline */
+
+    while (length < room && piece[length])
+        length++;
+    line->parts[line->count++] = (struct iovec){(void *)(uintptr_t)piece, length};
+    line->bytes += length;
 }
 
 bool trib_line(const char *const *pieces) {
-    char line[TRIB_LINE_BYTES_MAX];
-    size_t used = add(line, 0, "tributary: ");
+    struct line line = {.count = 0};
 
     if (!may_write())
         return false;
-    for (; *pieces; pieces++)
-        used = add(line, used, *pieces);
-    line[used++] = '\n';
-    return TRIB_RAW(SYS_write, 2, line, used) == (long)used;
+    add(&line, "tributary: ");
+    for (; *pieces && line.count <= PIECES_MAX; pieces++)
+        add(&line, *pieces);
+    line.parts[line.count++] = (struct iovec){(void *)(uintptr_t)"\n", 1};
+    return TRIB_RAW(SYS_writev, 2, line.parts, line.count) == (long)line.bytes + 1;
 }

@@ -2,11 +2,13 @@
 /* A process's side: opens, joins at the first event, submits. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/breaker.h"
 #include "base/clock.h"
 #include "base/likely.h"
 #include "base/options.h"
@@ -87,6 +89,53 @@ void trib_client_close(struct trib_client *client) {
     munmap(client, sizeof *client);
 }
 
+/* ---- the breaker ---- */
+
+static uint64_t seal_of(const struct trib_attachment *at) {
+    return trib_hash(at, offsetof(struct trib_attachment, seal));
+}
+
+/* The last word of each check: what is retired changes under whoever is still inside it. */
+static bool is_current(struct trib_hand *hand, const struct trib_attachment *at) {
+    return atomic_load(&hand->current) == at;
+}
+
+/* Before anything goes where the attachment says that its memory is, off the path of every event. */
+static bool verify(struct trib_hand *hand, const struct trib_attachment *at) {
+    if (TRIB_LIKELY(seal_of(at) == at->seal) || !is_current(hand, at) || seal_of(at) == at->seal)
+        return true;
+    trib_break(TRIB_CHECK_ATTACHMENT);
+    return false;
+}
+
+/* After it took no event. */
+static void check_ring(struct trib_hand *hand, const struct trib_attachment *at) {
+    struct trib_ring_ends *ends = verify(hand, at) ? at->ring.ends : NULL;
+
+    if (!ends)
+        return;
+    uint64_t head = atomic_load(&ends->head), waiting = atomic_load(&ends->tail) - head;
+    if (waiting > at->ring.mask + 1 && atomic_load(&ends->head) == head && is_current(hand, at))
+        trib_break(TRIB_CHECK_RING);
+}
+
+/* After it took no text, by the one who may put texts. */
+static void check_texts(struct trib_hand *hand, const struct trib_attachment *at) {
+    uint64_t head = atomic_load(&at->head->text_head), waiting = atomic_load(&at->head->text_tail) - head;
+
+    if (waiting > TRIB_TEXT_RING_BYTES && atomic_load(&at->head->text_head) == head && is_current(hand, at))
+        trib_break(TRIB_CHECK_TEXTS);
+}
+
+/* The child of a fork, whose hand is empty, has no ring to say it in. */
+static bool __attribute__((noinline, cold)) say_broken(const struct trib_client *client) {
+    struct trib_ring_head *head = atomic_load(&client->told);
+
+    if (head && atomic_load(&client->hand->current))
+        atomic_store(&head->broken, trib_broken_checks());
+    return false;
+}
+
 /* ---- joining ---- */
 
 /* A task of another process in this memory (the child of a vfork) must not join in its place. */
@@ -114,12 +163,16 @@ static void retire(struct trib_attachment *at, uint64_t now_ns) {
     (void)TRIB_RAW(SYS_madvise, at->head, at->ring_bytes, MADV_REMOVE);
 }
 
-static void replace(struct trib_hand *hand, struct trib_attachment *next, uint64_t now_ns) {
+static void replace(struct trib_client *client, struct trib_attachment *next, uint64_t now_ns) {
+    struct trib_hand *hand = client->hand;
+
     atomic_store(&hand->missed_events, 0); /* the daemon knows */
     atomic_store(&hand->missed_bytes, 0);
     for (unsigned i = 0; i < TRIB_SENT; i++)
         atomic_store_explicit(&hand->sent[i], 0, memory_order_relaxed);
     next->retired_ns = 0;
+    next->seal = seal_of(next);
+    atomic_store(&client->told, next->head);
     struct trib_attachment *former = atomic_exchange(&hand->current, next);
     if (former)
         retire(former, now_ns);
@@ -146,7 +199,7 @@ static int join_alone(struct trib_client *client, uint64_t now_ns) {
     atomic_fetch_add(&hand->missed_bytes, waiting_bytes); /* the next daemon is told of these events, too */
     int rc = next ? trib_join(client, current ? current->epoch : 0, next) : -EAGAIN;
     if (rc == 0)
-        replace(hand, next, now_ns);
+        replace(client, next, now_ns);
     else
         atomic_fetch_sub(&hand->missed_bytes, waiting_bytes);
     uint64_t backoff_ns = atomic_load(&hand->backoff_ns) * 2, wait_ns = KEPT_NS;
@@ -227,7 +280,9 @@ static void count_missed(struct trib_hand *hand, const struct trib_event *event)
     atomic_fetch_add_explicit(&hand->missed_events, 1, memory_order_relaxed);
 }
 
-static bool begin_text(struct trib_hand *hand) {
+static bool begin_text(struct trib_hand *hand, const struct trib_attachment *at) {
+    if (!verify(hand, at))
+        return false;
     for (unsigned i = 0; i < TEXT_TURNS; i++)
         if (!atomic_flag_test_and_set_explicit(&hand->text_busy, memory_order_acquire))
             return true;
@@ -257,8 +312,10 @@ static uint64_t send_module(struct trib_hand *hand, struct trib_attachment *at, 
     uint64_t key = trib_text_module_key(&module);
     if (was_sent(hand, at, key))
         return key;
-    if (!trib_text_put(&at->texts, TRIB_TEXT_MODULE, key, &module, sizeof module))
+    if (!trib_text_put(&at->texts, TRIB_TEXT_MODULE, key, &module, sizeof module)) {
+        check_texts(hand, at);
         return 0;
+    }
     mark_sent(hand, key);
     return key;
 }
@@ -275,7 +332,7 @@ send_signature(struct trib_hand *hand, struct trib_attachment *at, uint64_t sign
         mark_sent(hand, signature); /* nobody here can tell more of it */
         return;
     }
-    if (!begin_text(hand))
+    if (!begin_text(hand, at))
         return;
     for (unsigned i = 0; i < count; i++) {
         uint64_t key = send_module(hand, at, frames[i].module);
@@ -293,6 +350,8 @@ bool trib_client_submit(struct trib_client *client, const struct trib_event *eve
     uint64_t now_ns = trib_now_ns(), signature = event->who.signature, ticket;
     struct trib_attachment *at = atomic_load_explicit(&hand->current, memory_order_acquire);
 
+    if (TRIB_UNLIKELY(trib_is_broken()))
+        return say_broken(client);
     if (TRIB_UNLIKELY(!at || is_silent(at, now_ns)) && !(at = find_ring(client, now_ns))) {
         count_missed(hand, event);
         return false;
@@ -302,8 +361,10 @@ bool trib_client_submit(struct trib_client *client, const struct trib_event *eve
     if (signature && TRIB_UNLIKELY(!was_sent(hand, at, signature)))
         send_signature(hand, at, signature);
     struct trib_event *slot = trib_ring_claim(&at->ring, event, &ticket);
-    if (TRIB_UNLIKELY(!slot))
+    if (TRIB_UNLIKELY(!slot)) {
+        check_ring(hand, at);
         return false;
+    }
     *slot = *event;
     slot->wall_ns = now_ns;
     slot->thread = trib_thread_number();
@@ -314,6 +375,8 @@ bool trib_client_submit(struct trib_client *client, const struct trib_event *eve
 /* ---- what goes beside events ---- */
 
 bool trib_client_wanted(const struct trib_client *client) {
+    if (TRIB_UNLIKELY(trib_is_broken()))
+        return say_broken(client);
     const struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
 
     return !at || !atomic_load_explicit(&at->table->paused, memory_order_relaxed);
@@ -328,6 +391,8 @@ bool trib_client_is_joined(const struct trib_client *client) {
 static struct trib_attachment *joined(struct trib_client *client) {
     struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
 
+    if (TRIB_UNLIKELY(trib_is_broken()))
+        return NULL;
     return TRIB_LIKELY(at) ? at : find_ring(client, trib_now_ns());
 }
 
@@ -338,23 +403,33 @@ void trib_client_name_signature(struct trib_client *client, uint64_t signature) 
         send_signature(client->hand, at, signature);
 }
 
-static void put_text(struct trib_client *client, enum trib_text_kind kind, uint64_t id, const char *text) {
+static bool put_text(struct trib_client *client, enum trib_text_kind kind, uint64_t id, const char *text) {
     struct trib_attachment *at = joined(client);
     size_t length = strlen(text), most = TRIB_TEXT_PATH_BYTES_MAX;
     const char *kept = length > most ? text + length - most : text;
 
-    if (!at || !begin_text(client->hand))
-        return;
-    (void)trib_text_put(&at->texts, kind, id, kept, (uint32_t)(length > most ? most : length));
+    if (!at || !begin_text(client->hand, at))
+        return false;
+    bool fits = trib_text_put(&at->texts, kind, id, kept, (uint32_t)(length > most ? most : length));
+    if (!fits)
+        check_texts(client->hand, at);
     end_text(client->hand);
+    return fits;
 }
 
-void trib_client_name_file(struct trib_client *client, uint64_t file, const char *path) {
-    put_text(client, TRIB_TEXT_NAME, file, path);
+bool trib_client_name_file(struct trib_client *client, uint64_t file, const char *path) {
+    return put_text(client, TRIB_TEXT_NAME, file, path);
+}
+
+void trib_client_lose_name(struct trib_client *client) {
+    struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
+
+    if (at && verify(client->hand, at))
+        atomic_fetch_add_explicit(&at->head->names_lost, 1, memory_order_relaxed);
 }
 
 void trib_client_note_uncovered(struct trib_client *client, const char *path, enum trib_uncovered why) {
-    put_text(client, TRIB_TEXT_UNCOVERED, (uint64_t)why, path);
+    (void)put_text(client, TRIB_TEXT_UNCOVERED, (uint64_t)why, path);
 }
 
 static bool find_place(const struct trib_shared_table *table, const struct trib_context *who, uint16_t *stream) {

@@ -25,6 +25,7 @@ struct trib_attachment {
     const struct trib_shared_table *table;
     uint64_t ring_bytes, table_bytes;
     uint64_t epoch;
+    uint64_t seal;       /* hash of all that stands before; nothing of it changes while this is current */
     uint64_t retired_ns; /* 0 = never used, or current */
     uint16_t program;    /* its number in the daemon, a context's tenant */
 };
@@ -50,6 +51,7 @@ struct trib_client {
     uint16_t program_bytes;
     uint64_t image;
     struct trib_hand *hand;
+    _Atomic(struct trib_ring_head *) told; /* as the current attachment has it, for when that does not verify */
 };
 
 /* Asks the daemon for a ring; `into` is filled on success, and keeps its mapping where the sizes are the same.

@@ -39,6 +39,7 @@ struct trib_ring_head {
     TRIB_ATOMIC(uint32_t) wants_places; /* the process asks for streams */
     TRIB_ATOMIC(uint32_t) broken;       /* invariants that a check found broken in the process */
     TRIB_ATOMIC(uint32_t) left;         /* the process gives the ring back */
+    TRIB_ATOMIC(uint32_t) names_lost;   /* of files, for which the ring of texts never had room */
     uint64_t padding_3[7];
 };
 _Static_assert(sizeof(struct trib_ring_head) <= TRIB_PAGE_BYTES, "the head has a page of its own");

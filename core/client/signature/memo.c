@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+#include "base/breaker.h"
+
+/* Each number by itself: a handler that jumps out of an insertion leaves a new one beside an old one. */
+static bool is_sound(const struct trib_memo_entry *set, uint32_t used) {
+    bool sound = used <= TRIB_MEMO_ARENA_WORDS;
+
+    for (unsigned way = 0; way < TRIB_MEMO_WAYS; way++)
+        sound = sound && set[way].first < TRIB_MEMO_ARENA_WORDS && set[way].count <= TRIB_MEMO_ARENA_WORDS;
+    return sound;
+}
+
 /* A free way, else the one whose words are oldest: the arena fills upwards, so `first` is an age.
  */
 static struct trib_memo_entry *victim(struct trib_memo_entry *set) {
@@ -30,9 +41,15 @@ void trib_memo_insert(struct trib_memo *memo, uint32_t *used, uint64_t key, uint
     uint32_t count = (words + 3) & ~3u, size = count + count / 2;
     if (words == 0 || size > TRIB_MEMO_ARENA_WORDS)
         return;
+    struct trib_memo_entry *set = trib_memo_set(memo, key, trib_stack_word(frame + distance[0]));
+    if (!is_sound(set, *used)) {
+        trib_break(TRIB_CHECK_MEMO);
+        *used = TRIB_MEMO_ARENA_WORDS; /* nobody knows: all of it */
+        trib_memo_clear(memo, used);
+    }
     if (size > TRIB_MEMO_ARENA_WORDS - *used)
         trib_memo_clear(memo, used);
-    struct trib_memo_entry *entry = victim(trib_memo_set(memo, key, trib_stack_word(frame + distance[0])));
+    struct trib_memo_entry *entry = victim(set);
     uint64_t *value = &memo->arena[*used];
     uint32_t *kept = (uint32_t *)(value + count);
     for (uint32_t i = 0; i < count; i++) {

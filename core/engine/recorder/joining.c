@@ -101,7 +101,7 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
     source->program = number_of_program(recorder, request, source->user);
     source->head = source->cursor = source->end = source->last_ns = source->text_at = 0;
     source->counted_events = source->counted_bytes = source->cut_bytes = 0;
-    source->counted_broken = 0;
+    source->counted_broken = source->counted_names = 0;
     source->damaged = source->is_gone = false;
     atomic_store_explicit(&source->gone, false, memory_order_relaxed);
     if (index >= atomic_load(&recorder->sources_used))

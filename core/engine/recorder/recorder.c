@@ -152,10 +152,13 @@ static void collect_drops(struct trib_recorder *recorder, struct trib_source *so
     uint64_t bytes = atomic_load_explicit(&source->ring.ends->dropped_bytes, memory_order_relaxed);
     uint64_t new_events = events - source->counted_events, new_bytes = bytes - source->counted_bytes;
     uint32_t broken = atomic_load_explicit(&source->texts.head->broken, memory_order_relaxed);
+    uint32_t names = atomic_load_explicit(&source->texts.head->names_lost, memory_order_relaxed);
 
     if (broken != source->counted_broken)
         atomic_fetch_add(&recorder->broken, broken - source->counted_broken);
     source->counted_broken = broken;
+    atomic_fetch_add(&recorder->names_lost, names - source->counted_names);
+    source->counted_names = names;
     if (new_events == 0)
         return;
     source->counted_events = events;
@@ -432,6 +435,7 @@ void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recor
     out->rejoined = atomic_load(&recorder->rejoined);
     out->broken = atomic_load(&recorder->broken);
     out->damaged = atomic_load(&recorder->damaged);
+    out->names_lost = atomic_load(&recorder->names_lost);
 }
 
 static bool shows_before(const struct trib_status_producer *a, const struct trib_status_producer *b) {

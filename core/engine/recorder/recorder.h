@@ -64,6 +64,7 @@ struct trib_recorder_counts {
     uint64_t refused;                       /* joins: not on the list, no room, another version */
     uint64_t rejoined;                      /* joins of processes that had had another daemon before */
     uint64_t broken;                        /* invariants that checks found broken inside processes */
+    uint64_t names_lost;                    /* of files, for which a ring of texts had no room */
     uint64_t damaged;                       /* rings that a process has damaged */
 };
 void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recorder_counts *out);

@@ -38,7 +38,7 @@ struct trib_source {
     uint64_t text_at;
     uint64_t counted_events, counted_bytes; /* drops that are in the totals */
     uint64_t events, bytes;                 /* taken; bytes of writes */
-    uint32_t counted_broken;
+    uint32_t counted_broken, counted_names;
     bool damaged, is_gone;
 };
 
@@ -74,6 +74,7 @@ struct trib_recorder {
 
     _Atomic(uint64_t) lost[TRIB_LOSSES]; /* events, by cause: events_dropped is their sum */
     _Atomic(uint64_t) events_dropped, bytes_dropped, processes, processes_live, refused, rejoined, broken, damaged;
+    _Atomic(uint64_t) names_lost;
     _Atomic(bool) asked_to_stop;
 };
 

@@ -59,8 +59,10 @@ TRIB_EXPORT bool trib_client_submit(struct trib_client *client, const struct tri
 /* Sends the frames of a call path of this process that other processes' events will carry: they know its id alone. */
 TRIB_EXPORT void trib_client_name_signature(struct trib_client *client, uint64_t signature);
 
-/* Names a file in the record so that people can read it. Dropped silently when there is no room. */
-TRIB_EXPORT void trib_client_name_file(struct trib_client *client, uint64_t file, const char *path);
+/* Names a file in the record so that people can read it. False: there was no room; another try may find some. Who gives
+ * up says so by lose_name, which the daemon counts (names_lost). */
+TRIB_EXPORT bool trib_client_name_file(struct trib_client *client, uint64_t file, const char *path);
+TRIB_EXPORT void trib_client_lose_name(struct trib_client *client);
 
 /* The stream that the daemon's policy gave this context at its last write, a poll (up to 16 ms) ago. Of a call path
  * that it has not met: what it says of such writes by an unknown one. 0 = unknown: nothing like it was written since

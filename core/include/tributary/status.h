@@ -42,6 +42,7 @@ struct trib_status {
     uint64_t joins_refused, joins_again;   /* not allowed, no room, another version; after a daemon before this one */
     uint64_t broken;           /* invariants found broken inside processes, whose adapters then do nothing */
     uint64_t rings_damaged;    /* by the processes that they belong to */
+    uint64_t names_lost;       /* of files whose writes are recorded: a ring of texts was full until they were closed */
     uint64_t starts_uncovered; /* of programs that go unrecorded (tributary/client.h), by processes that joined */
     char uncovered[512];       /* the first of them: "path (why), path (why)" */
     uint32_t pid, paused;      /* of the daemon; processes submit nothing for now */

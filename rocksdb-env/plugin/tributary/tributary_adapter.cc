@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/line.h"
 #include "tributary_report.h"
 
 namespace {
@@ -72,8 +73,9 @@ trib_client* StartDaemon(const TributaryOptions& options, std::string* in_force,
     trib_error ignored = {};
     client = Join(fewer, &code, &ignored);
     if (code != 0) continue;
-    fprintf(stderr, "tributary: %s; going on without %s\n", why.text,
-            named.c_str());
+    const char* const pieces[] = {why.text, "; going on without ",
+                                  named.c_str(), nullptr};
+    trib_line(pieces);
     *in_force = left;
   }
   if (code == 0) return client;
@@ -179,7 +181,8 @@ void TributaryAdapter::ReportDeath(uint64_t file, uint64_t offset,
 }
 
 void TributaryAdapter::NameFile(uint64_t file, const std::string& path) {
-  trib_client_name_file(client_, file, path.c_str());
+  if (!trib_client_name_file(client_, file, path.c_str()))
+    trib_client_lose_name(client_);
 }
 
 bool TributaryAdapter::Status(trib_status* status) {
@@ -201,7 +204,9 @@ std::string TributaryAdapter::StatsJson() {
 void TributaryAdapter::Close() {
   if (getpid() != process_) return;
   if (options_.stats == TributaryOptions::Stats::kStderr) {
-    fputs(StatusText().c_str(), stderr);
+    const std::string text = StatusText();
+    [[maybe_unused]] const ssize_t said =
+        write(STDERR_FILENO, text.data(), text.size());
   }
   if (options_.stats == TributaryOptions::Stats::kFile) {
     TributaryWriteFile(options_.stats_path, StatsJson());

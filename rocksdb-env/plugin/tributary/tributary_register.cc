@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // "tributary://" in RocksDB's object registry, and the C entry points.
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/line.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
 #include "rocksdb/utilities/object_registry.h"
@@ -57,24 +57,33 @@ bool SameRocksDB() {
       std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR);
   const std::string found = ROCKSDB_NAMESPACE::GetRocksVersionAsString(false);
   if (built == found) return true;
-  fprintf(stderr,
-          "tributary: this plugin was built for RocksDB %s, but RocksDB %s is "
-          "running; tributary:// stays unknown\n",
-          built.c_str(), found.c_str());
+  const char* const pieces[] = {"this plugin was built for RocksDB ",
+                                built.c_str(),
+                                ", but RocksDB ",
+                                found.c_str(),
+                                " is running; tributary:// stays unknown",
+                                nullptr};
+  trib_line(pieces);
   return false;
 }
 
 bool SameClasses() {
   std::string why;
   if (TributarySameLayout(&why)) return true;
-  fprintf(stderr,
-          "tributary: this plugin was built for another RocksDB %d.%d than is "
-          "running (%s); tributary:// stays unknown\n",
-          ROCKSDB_MAJOR, ROCKSDB_MINOR, why.c_str());
+  const std::string built =
+      std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR);
+  const char* const pieces[] = {"this plugin was built for another RocksDB ",
+                                built.c_str(),
+                                " than is running (",
+                                why.c_str(),
+                                "); tributary:// stays unknown",
+                                nullptr};
+  trib_line(pieces);
   return false;
 }
 
 int Register(ObjectLibrary& library) {
+  trib_line_start();
   if (!SameRocksDB() || !SameClasses()) return 0;
   auto pattern = ObjectLibrary::PatternEntry("tributary", false);
   pattern.AddSeparator("://", false);

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/line.h"
+
 namespace {
 
 __attribute__((format(printf, 2, 3))) void AppendLine(std::string* text,
@@ -152,6 +154,7 @@ void TributaryWriteFile(const std::string& path, const std::string& text) {
     good = fclose(file) == 0 && good;
   }
   if (!good) {
-    fprintf(stderr, "tributary: %s: %s\n", path.c_str(), strerror(errno));
+    const char* const pieces[] = {path.c_str(), ": ", strerror(errno), nullptr};
+    trib_line(pieces);
   }
 }

@@ -2,6 +2,7 @@
 /* Asynchronous writes: io_uring by number, and Linux' native AIO. */
 #include <linux/aio_abi.h>
 #include <pthread.h>
+#include <sys/uio.h>
 
 #include "hazard.h"
 #include "ring.h"
@@ -30,6 +31,35 @@ static int by_ring(void) {
     say_result("enter", syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0));
     say("%d\n", pop(&ring));
     return close(ring.fd) || !write_one("after");
+}
+
+/* Requests that the kernel refuses once it sees them, and after them plain writes. */
+static int refused(void) {
+    void *bad = (void *)8; /* where it does not refuse the length */
+    struct iovec endless[] = {{bad, SIZE_MAX / 4}, {bad, SIZE_MAX / 4}, {bad, SIZE_MAX / 2}};
+    struct iovec wrapping[] = {{bad, SIZE_MAX / 2}, {bad, SIZE_MAX / 2}, {bad, 3}};
+    struct ring ring;
+    int fd = make("a");
+
+    if (write(fd, "x", 1) != 1 || !open_ring(&ring, 8))
+        return not_possible("io_uring");
+    const struct io_uring_sqe entries[] = {
+        {.opcode = IORING_OP_WRITEV, .fd = fd, .addr = (uintptr_t)endless, .len = 3},
+        {.opcode = IORING_OP_WRITEV, .fd = fd, .addr = (uintptr_t)wrapping, .len = 3},
+        {.opcode = IORING_OP_WRITEV, .fd = fd, .addr = (uintptr_t)endless, .len = 1, .off = 8192},
+        {.opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t) "x", .len = 1, .off = INT64_MAX},
+        {.opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t) "x", .len = 1, .off = 1ull << 63},
+        {.opcode = IORING_OP_FALLOCATE, .fd = fd, .len = 3, .addr = 1ull << 63, .off = 0},
+        {.opcode = IORING_OP_FALLOCATE, .fd = fd, .len = 3, .addr = 4096, .off = 1ull << 63}};
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        push(&ring, &entries[i]);
+        long entered = syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+        say("%ld %d\n", entered, pop(&ring));
+    }
+    for (int i = 0; i < 100; i++)
+        if (pwrite(fd, "0123456789", 10, i * 10) != 10)
+            return 3;
+    return 0;
 }
 
 static int queue(void) {
@@ -132,6 +162,6 @@ static int by_threads(void) {
 
 int main(int count, char **values) {
     static const struct hazard hazards[] = {
-        {"ring", by_ring}, {"queue", queue}, {"libaio", libaio}, {"threads", by_threads}, {NULL, NULL}};
+        {"ring", by_ring}, {"queue", queue}, {"libaio", libaio}, {"threads", by_threads}, {"refused", refused}, {NULL, NULL}};
     return run_hazard(hazards, count, values);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process at rest, after its writes: what the kernel shows of it. `WHAT HOW`: descriptors, threads, locks,
- * environment, signals, limits or children; of the process itself, of its fork, or of what it becomes by exec. */
+ * environment, signals, limits, children, memory or streams; of the process itself, of its fork, or of what it becomes by exec. */
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <wchar.h>
 
 #include "hazard.h"
 
@@ -141,11 +142,18 @@ static void memory(void) {
     say("in %s\n", here ? strrchr(here, '/') + 1 : "?");
 }
 
+/* A standard stream is neither of bytes nor of wide characters before its first use, which is the program's. */
+static void streams(void) {
+    say("%d %d %d\n", fwide(stdin, 0), fwide(stdout, 0), fwide(stderr, 0));
+    say("%d\n", fwprintf(stderr, L"wide words\n"));
+}
+
 static const struct {
     const char *name;
     void (*show)(void);
 } shows[] = {{"descriptors", descriptors}, {"threads", threads}, {"locks", locks},       {"environment", environment},
-             {"signals", signals},         {"limits", limits},   {"children", children}, {"memory", memory}};
+             {"signals", signals},         {"limits", limits},   {"children", children}, {"memory", memory},
+             {"streams", streams}};
 
 static int show(const char *name) {
     for (size_t i = 0; i < sizeof shows / sizeof *shows; i++)

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+target_sources(${name} PRIVATE support/client_inside.c)
+add_dependencies(${name} trib)

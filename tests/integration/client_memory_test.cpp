@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client puts into the memory that it was given, how often it asks for some, and what it gives back.
+#include "support/catch.hpp"
+
+#include <unistd.h>
+
+#include <tributary/signature.h>
+
+#include "support/client.hpp"
+#include "support/fake_daemon.hpp"
+
+namespace {
+
+using namespace trib_test;
+
+constexpr int kName = 1, kSignature = 2;
+
+trib_event event_of(uint64_t signature) {
+    trib_event event{};
+    event.kind = TRIB_EVENT_WRITE;
+    event.file = 7;
+    event.length_bytes = 100;
+    event.stream = TRIB_STREAM_UNDECIDED;
+    event.who.signature = signature;
+    return event;
+}
+
+__attribute__((noinline)) uint64_t here() {
+    const uint64_t signature = trib_signature_capture(__builtin_frame_address(0), TRIB_SIGNATURE_DEPTH_DEFAULT);
+    __asm__ volatile("" ::: "memory"); // a call of its own, not a jump
+    return signature;
+}
+
+} // namespace
+
+TEST_CASE("a call path that found no room is sent with a later event") {
+    FakeDaemon daemon;
+    trib_client *client = join(daemon.address());
+    REQUIRE(client);
+    const std::string name(1000, 'n');
+    uint64_t file = 0;
+    while (trib_client_name_file(client, ++file, name.c_str()))
+        ;
+    REQUIRE(file > 50);
+    const trib_event event = event_of(here());
+    REQUIRE(event.who.signature != TRIB_SIGNATURE_UNKNOWN);
+    for (int i = 0; i < 100; i++) // a few bytes are left, for a module perhaps
+        CHECK(trib_client_submit(client, &event));
+    CHECK(daemon.take_texts().count(kSignature) == 0);
+    CHECK(trib_client_submit(client, &event));
+    CHECK(daemon.take_texts().count(kSignature) == 1);
+    for (int i = 0; i < 100; i++)
+        CHECK(trib_client_submit(client, &event));
+    CHECK(daemon.take_texts().count(kSignature) == 0); // and once
+    trib_client_close(client);
+}
+
+TEST_CASE("a long name keeps its end") {
+    FakeDaemon daemon;
+    trib_client *client = join(daemon.address());
+    REQUIRE(client);
+    const std::string end = "/the/end.db", path = "/the/beginning/" + std::string(3000, 'n') + end;
+    CHECK(trib_client_name_file(client, 1, path.c_str()));
+    const auto texts = daemon.take_texts();
+    REQUIRE(texts.count(kName) == 1);
+    const std::string kept = texts.find(kName)->second;
+    CHECK(kept.size() == 1023);
+    CHECK(kept == path.substr(path.size() - kept.size()));
+    trib_client_close(client);
+}
+
+TEST_CASE("a daemon that is not there is asked for ever more seldom, but at least every two seconds") {
+    Folder folder;
+    trib_client *client = nullptr;
+    REQUIRE(trib_client_open(&client, (folder / "link").c_str(), nullptr) == 0);
+    uint64_t before_ns = 0;
+    for (int i = 0; i < 20; i++) {
+        CHECK(trib_client_join(client) == -ENOENT);
+        CHECK(trib_client_join(client) == -EAGAIN); // not again at once
+        const uint64_t now_ns = trib_test_backoff_ns(client);
+        CHECK(now_ns == (i == 0 ? 50000000u : std::min<uint64_t>(2 * before_ns, 2000000000u)));
+        before_ns = now_ns;
+        trib_test_try_now(client);
+    }
+    CHECK(before_ns == 2000000000u);
+    FakeDaemon daemon;
+    REQUIRE(symlink(daemon.address().c_str(), (folder / "link").c_str()) == 0);
+    CHECK(trib_client_join(client) == 0);
+    CHECK(trib_test_backoff_ns(client) == 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("the memory of a daemon that is gone goes back to the system") {
+    FakeDaemon daemon;
+    trib_client *client = join(daemon.address());
+    REQUIRE(client);
+    const trib_event event = event_of(0);
+    for (int i = 0; i < 10; i++)
+        CHECK(trib_client_submit(client, &event));
+    void *const former = daemon.ring();
+    CHECK(fake_events(former) == 10);
+    fake_fall_silent(daemon.table());
+    trib_test_try_now(client);
+    CHECK(trib_client_submit(client, &event));
+    CHECK(daemon.joins() == 2);
+    REQUIRE(daemon.ring() != former);
+    CHECK(fake_events(daemon.ring()) == 1);
+    CHECK(fake_events(former) == 0); // a page of zeros, as nobody has it any more
+    trib_client_close(client);
+}

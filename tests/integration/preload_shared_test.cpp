@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shim says of descriptors that are passed on, marked, copied onto themselves, and of what a child shares.
+#include "support/preload_story.hpp"
+
+using namespace trib_test;
+
+TEST_CASE("a descriptor that stays what it is keeps its name and its offset") {
+    const Story story("kept", GENERATE(false, true));
+    CHECK(story.of("marked") == Lines{"write 0+10", "write 10+20"});
+    CHECK(story.of("same") == Lines{"write 0+10", "write 10+20"});
+    CHECK(story.of("early") == Lines{"write 0+10"});
+    CHECK(story.of("number") == Lines{"write 0+150"});
+    CHECK(story.of("?").empty());
+}
+
+TEST_CASE("a descriptor that is made to append, and no more") {
+    CHECK(Story("appends", GENERATE(false, true)).of("a") == Lines{"write 0+100", "write 100+10", "write 5+7"});
+}
+
+TEST_CASE("a descriptor that is sent to another process shares its offset") {
+    CHECK(Story("passed", GENERATE(false, true)).said.writes("a") == Lines{"write 0+10", "write 10+20", "write 30+30"});
+}
+
+TEST_CASE("a program that is spawned shares offsets, and the caller's errno stays") {
+    CHECK(Story("spawned", GENERATE(false, true)).said.writes("a") ==
+          Lines{"write 0+10", "write 10+6", "write 16+20", "write 36+6", "write 42+30"});
+}
+
+TEST_CASE("pages that are dirty at the end of a process are told of") {
+    const Story story("left", GENERATE(false, true));
+    if (is_in_memory(story.folder) || !has_cachestat())
+        return;
+    CHECK(story.of("a") == Lines{"write 8192+4096"});
+}
+
+TEST_CASE("a child that ends says nothing of its parent's mappings") {
+    const Story story("mapped_by_parent", GENERATE(false, true));
+    if (is_in_memory(story.folder) || !has_cachestat())
+        return;
+    CHECK(story.of("a") == Lines{"write 8192+4096"});
+}
+
+TEST_CASE("shared memory is no storage") {
+    const Story story("in_memory", GENERATE(false, true));
+    CHECK(story.of("after") == Lines{"write 0+10"});
+    uint64_t bytes = 0;
+    for (const trib_event &event : story.said.events)
+        bytes += event.kind == TRIB_EVENT_WRITE ? event.length_bytes : 0;
+    CHECK(bytes == 10);
+}
+
+TEST_CASE("calls that could have locked the program in and did not leave it recorded") {
+    CHECK(Story("not_locked", GENERATE(false, true)).of("a") == Lines{"write 0+10"});
+}
+
+TEST_CASE("the child of a vfork does not join in its parent's place") {
+    const Story story("vfork_first", GENERATE(false, true), true); // in a session the child's own write is lost, and counted
+    const Lines writes = story.said.writes("parent");
+    REQUIRE(writes.size() == 10);
+    CHECK(writes.front() == "write 0+10");
+    CHECK(writes.back() == "write 90+10");
+}
+
+TEST_CASE("libc's daemon() gives the standard streams other files") {
+    const Story story("daemon_of_libc", GENERATE(false, true));
+    CHECK(story.said.writes("a") == Lines{"write 0+10"});
+    CHECK(story.said.writes("b") == Lines{"write 0+10"});
+    CHECK(story.of("?").empty());
+}
+
+TEST_CASE("rings with entries of 128 bytes") {
+    const Story story("wide_ring", GENERATE(false, true));
+    if (!story.skipped())
+        CHECK(story.of("a") == Lines{"write 0+100", "write 1000+101", "write 2000+102"});
+}

@@ -111,6 +111,17 @@ TEST_CASE("a trace needs no flag before it") {
     }
 }
 
+TEST_CASE("a trace too small for the standard drive says how small, and what to do") {
+    Folder folder;
+    write_trace(folder / "t", 8 << 20);
+    const Outcome outcome = trib({"compare", folder / "t", "--policy", "none"});
+    check_refusal(outcome, 2);
+    CHECK(has(outcome.err, "trib: the trace has only "));
+    CHECK(has(outcome.err, ": record more, or use --superblock 64K ("));
+    CHECK(trib({"compare", folder / "t", "--policy", "none", "--superblock", "64K"}).code == 0);
+    CHECK_FALSE(has(trib({"compare", folder / "t", "--policy", "none", "--superblock", "4M"}).err, "record more"));
+}
+
 TEST_CASE("a trace that is being recorded, or whose recorder was killed, says what to do") {
     Folder folder;
     const std::string trace = folder / "t.trib";

@@ -2,13 +2,12 @@
 #include "tributary_report.h"
 
 #include <tributary/signature.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-
-#include "base/line.h"
 
 namespace {
 
@@ -146,6 +145,12 @@ std::string TributaryStatsJson(const trib_status& status,
   return json.Finish();
 }
 
+void TributarySay(const std::string& text) {
+  const std::string line = "tributary: " + text + "\n";
+  [[maybe_unused]] const ssize_t said =
+      write(STDERR_FILENO, line.data(), line.size());
+}
+
 void TributaryWriteFile(const std::string& path, const std::string& text) {
   FILE* const file = fopen(path.c_str(), "we");
   bool good = file != nullptr;
@@ -154,7 +159,6 @@ void TributaryWriteFile(const std::string& path, const std::string& text) {
     good = fclose(file) == 0 && good;
   }
   if (!good) {
-    const char* const pieces[] = {path.c_str(), ": ", strerror(errno), nullptr};
-    trib_line(pieces);
+    TributarySay(path + ": " + strerror(errno));
   }
 }

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "base/line.h"
 #include "tributary_report.h"
 
 namespace {
@@ -73,9 +72,7 @@ trib_client* StartDaemon(const TributaryOptions& options, std::string* in_force,
     trib_error ignored = {};
     client = Join(fewer, &code, &ignored);
     if (code != 0) continue;
-    const char* const pieces[] = {why.text, "; going on without ",
-                                  named.c_str(), nullptr};
-    trib_line(pieces);
+    TributarySay(std::string(why.text) + "; going on without " + named);
     *in_force = left;
   }
   if (code == 0) return client;
@@ -194,9 +191,7 @@ std::string TributaryAdapter::StatsJson() {
 void TributaryAdapter::Close() {
   if (getpid() != process_) return;
   if (options_.stats == TributaryOptions::Stats::kStderr) {
-    const std::string text = StatusText();
-    [[maybe_unused]] const ssize_t said =
-        write(STDERR_FILENO, text.data(), text.size());
+    TributaryWriteError(StatusText());
   }
   if (options_.stats == TributaryOptions::Stats::kFile) {
     TributaryWriteFile(options_.stats_path, StatsJson());

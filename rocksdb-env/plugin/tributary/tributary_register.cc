@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 
-#include "base/line.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
 #include "rocksdb/utilities/object_registry.h"
@@ -15,6 +14,7 @@
 #include "tributary_adapter.h"
 #include "tributary_file_system.h"
 #include "tributary_layout.h"
+#include "tributary_report.h"
 #include "tributary_rocksdb.h"
 
 using ROCKSDB_NAMESPACE::Env;
@@ -57,13 +57,9 @@ bool SameRocksDB() {
       std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR);
   const std::string found = ROCKSDB_NAMESPACE::GetRocksVersionAsString(false);
   if (built == found) return true;
-  const char* const pieces[] = {"this plugin was built for RocksDB ",
-                                built.c_str(),
-                                ", but RocksDB ",
-                                found.c_str(),
-                                " is running; tributary:// stays unknown",
-                                nullptr};
-  trib_line(pieces);
+  TributarySay("this plugin was built for RocksDB " + built +
+               ", but RocksDB " + found +
+               " is running; tributary:// stays unknown");
   return false;
 }
 
@@ -72,18 +68,12 @@ bool SameClasses() {
   if (TributarySameLayout(&why)) return true;
   const std::string built =
       std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR);
-  const char* const pieces[] = {"this plugin was built for another RocksDB ",
-                                built.c_str(),
-                                " than is running (",
-                                why.c_str(),
-                                "); tributary:// stays unknown",
-                                nullptr};
-  trib_line(pieces);
+  TributarySay("this plugin was built for another RocksDB " + built +
+               " than is running (" + why + "); tributary:// stays unknown");
   return false;
 }
 
 int Register(ObjectLibrary& library) {
-  trib_line_start();
   if (!SameRocksDB() || !SameClasses()) return 0;
   auto pattern = ObjectLibrary::PatternEntry("tributary", false);
   pattern.AddSeparator("://", false);

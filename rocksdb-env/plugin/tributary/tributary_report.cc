@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/line.h"
+#include <unistd.h>
 
 namespace {
 
@@ -146,6 +146,15 @@ std::string TributaryStatsJson(const trib_status& status,
   return json.Finish();
 }
 
+void TributarySay(const std::string& sentence) {
+  TributaryWriteError("tributary: " + sentence + "\n");
+}
+
+void TributaryWriteError(const std::string& text) {
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, text.data(), text.size());
+}
+
 void TributaryWriteFile(const std::string& path, const std::string& text) {
   FILE* const file = fopen(path.c_str(), "we");
   bool good = file != nullptr;
@@ -154,7 +163,6 @@ void TributaryWriteFile(const std::string& path, const std::string& text) {
     good = fclose(file) == 0 && good;
   }
   if (!good) {
-    const char* const pieces[] = {path.c_str(), ": ", strerror(errno), nullptr};
-    trib_line(pieces);
+    TributarySay(path + ": " + strerror(errno));
   }
 }

@@ -57,9 +57,8 @@ bool SameRocksDB() {
       std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR);
   const std::string found = ROCKSDB_NAMESPACE::GetRocksVersionAsString(false);
   if (built == found) return true;
-  TributarySay("this plugin was built for RocksDB " + built +
-               ", but RocksDB " + found +
-               " is running; tributary:// stays unknown");
+  TributarySay("this plugin was built for RocksDB " + built + ", but RocksDB " +
+               found + " is running; tributary:// stays unknown");
   return false;
 }
 

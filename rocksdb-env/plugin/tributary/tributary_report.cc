@@ -2,13 +2,12 @@
 #include "tributary_report.h"
 
 #include <tributary/signature.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-
-#include <unistd.h>
 
 namespace {
 

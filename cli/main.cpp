@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "common/failure.h"
+#include "common/help.h"
 #include "record/child.h"
 #include "rivals/rivals.h"
 
@@ -48,7 +49,10 @@ int fail(int code, const std::string &sentence) {
 }
 
 int run(int argc, char **argv) {
-    CLI::App app("Replays traces of storage engines on drives with streams, under placement policies.", "trib");
+    CLI::App app("Records what programs write, places it in streams, and replays records on drives with streams, under "
+                 "placement policies.",
+                 "trib");
+    app.formatter(cli::narrow_help());
     app.require_subcommand(1);
     app.footer("Exit status: 0 done, 1 failed at run time, 2 wrong usage, 3 the drive is too "
                "small. See trib(1).");
@@ -63,7 +67,7 @@ int run(int argc, char **argv) {
     } catch (const CLI::ParseError &error) {
         if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
             return app.exit(error); // --help
-        throw cli::Failure(cli::EXIT_USAGE, std::string(error.what()) + "; see trib --help");
+        throw cli::Failure(cli::EXIT_USAGE, cli::usage_sentence(app, error));
     }
     return code_of_command;
 }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include <tributary/client.h>
 #include <tributary/event.h>
 
 #include "sink.h"
@@ -70,6 +71,8 @@ static void submit(struct trib_shim_write *rest, const struct trib_descriptor *k
                                    .stream = TRIB_STREAM_UNDECIDED,
                                    .kind = TRIB_EVENT_WRITE};
         event.length_bytes = identify_piece(*rest, &at, &event.who);
+        if (event.length_bytes > TRIB_EVENT_BYTES_MAX) /* of a mapping; no call writes more */
+            event.length_bytes = TRIB_EVENT_BYTES_MAX;
         /* Asked first: a session publishes streams from the first question on, this write's among them. */
         if (__builtin_expect(trib_sink_wants_hints(), 0) && known)
             trib_descriptor_hint(known, trib_sink_place(&event.who), event.length_bytes);

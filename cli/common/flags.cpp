@@ -15,7 +15,8 @@ void add_json_option(CLI::App *command, std::optional<std::string> &json) {
             [&json](const std::vector<std::string> &given) { json = given.empty() ? std::string() : given.front(); },
             "Results as JSON, to FILE or alone on standard output")
         ->type_name("FILE")
-        ->expected(0, 1);
+        ->expected(0, 1)
+        ->allow_extra_args(false);
 }
 
 void add_policy_packs(CLI::App *command) {
@@ -31,7 +32,8 @@ void add_policy_packs(CLI::App *command) {
             },
             "Policies of this shared object, too (docs/howto/policy-pack.md)")
         ->type_name("FILE")
-        ->take_all();
+        ->take_all()
+        ->allow_extra_args(false);
 }
 
 } // namespace cli

@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include <memory>
+#include <regex>
 
 #include "common/flags.h"
 #include "compare/compare.h"
@@ -11,10 +12,20 @@ namespace cli {
 
 namespace {
 
+// "auto, trib, ...": a line can be broken between them.
+std::string format_names() {
+    return std::regex_replace(source_formats(), std::regex("\\|"), ", ");
+}
+
+// A trace behind an option that may be repeated is no further value of it.
+CLI::Option *once_each(CLI::Option *option) {
+    return option->allow_extra_args(false);
+}
+
 CLI::Option *add_source(CLI::App *command, SourceSpec &source) {
-    CLI::Option *trace = command->add_option("--trace", source.path,
+    CLI::Option *trace = command->add_option("--trace,trace", source.path,
                                              "What to replay: a trace, an experiment (.ini) or a public block trace");
-    command->add_option("--format", source.format, "Of the trace: " + source_formats())->capture_default_str();
+    command->add_option("--format", source.format, "Of the trace: " + format_names())->capture_default_str();
     command->add_option("--import", source.import_options, "How to read a public trace: key=value[,key=value...]");
     command->add_flag("--truncated-ok", source.truncated_ok, "Replay a cut trace up to the cut");
     return trace;
@@ -29,7 +40,7 @@ void add_replay(CLI::App &app) {
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list")->default_val("emulated");
     command->add_option("--gc", options.gc, "Where garbage collection puts survivors; see trib options");
     add_policy_packs(command);
-    command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
+    once_each(command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win"));
     command
         ->add_option("--dump", options.dump, "State of the drive at the end as JSON, superblock by superblock, to FILE")
         ->type_name("FILE");
@@ -51,13 +62,16 @@ void add_compare(CLI::App &app) {
     CompareOptions &options = *kept;
     CLI::App *command = app.add_subcommand("compare", "Replay a trace under many policies, one table");
     add_source(command, options.source)->required();
-    command->add_option("--policy", options.policies, "[LABEL:]NAME[,key=value...][,internal=...]; may be repeated")
-        ->take_all();
+    once_each(
+        command->add_option("--policy", options.policies, "[LABEL:]NAME[,key=value...][,internal=...]; may be repeated")
+            ->take_all());
     add_policy_packs(command);
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list");
-    command->add_option("--gc", options.gcs, "Each policy runs with each of these: same,shared")->delimiter(',');
+    once_each(command->add_option("--gc", options.gcs, "Each policy runs with each of these: same,shared"))
+        ->delimiter(',');
     add_regime(command, options.regime);
-    command->add_option("--set", options.set, "More options of every run, key=value[,key=value...]; they win");
+    once_each(
+        command->add_option("--set", options.set, "More options of every run, key=value[,key=value...]; they win"));
     command->add_option("--jobs", options.jobs, "Runs side by side [one per core]")->check(CLI::Range(1u, 1024u));
     add_json_option(command, options.json);
     command->callback([kept] { compare(*kept); });

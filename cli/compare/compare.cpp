@@ -211,6 +211,22 @@ Json json_compare(const CompareOptions &options, const Plan &plan, const std::ve
     return json;
 }
 
+// A drive sized to a small trace has too few superblocks of the standard size: says how small it is, and what to do.
+std::vector<RunResult> run_on_fitting_drive(const Plan &plan, const CompareOptions &options, const Survey &survey) {
+    try {
+        return run_all(plan.runs, options.jobs);
+    } catch (const Failure &failure) {
+        const std::string text = failure.what();
+        if (text.find("superblocks of") == std::string::npos || options.regime.superblock)
+            throw;
+        throw Failure(failure.code(),
+                      fmt::format("the trace has only {} alive at its peak, {} written, too little for superblocks of "
+                                  "this size: record more, or use --superblock 64K ({})",
+                                  size_text(static_cast<double>(survey.peak_live_bytes)),
+                                  size_text(static_cast<double>(survey.host_bytes)), text));
+    }
+}
+
 } // namespace
 
 static std::string label_of_internal(const std::string &internal) {
@@ -282,7 +298,7 @@ void compare(const CompareOptions &options) {
     for (RunPlan &run : plan.runs)
         pointers.push_back(&run);
     add_future_where_needed(pointers, options.jobs);
-    std::vector<RunResult> results = run_all(plan.runs, options.jobs);
+    std::vector<RunResult> results = run_on_fitting_drive(plan, options, survey);
     if (!results.front().has_drive)
         throw Failure(EXIT_USAGE, "compare needs a drive that counts; use --drive emulated");
     if (options.json)

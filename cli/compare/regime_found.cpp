@@ -78,8 +78,8 @@ Json json_regime(const Regime &regime) {
 std::vector<std::string> regime_warnings(const Regime &regime, double waf_none) {
     std::vector<std::string> notes;
     if (regime.drive.reclaim_units < UNITS_FEWEST)
-        notes.push_back(fmt::format("only {} superblocks (a real drive has hundreds): record more data or choose a "
-                                    "smaller --superblock",
+        notes.push_back(fmt::format("only {} superblocks (a real drive has hundreds): record more data, or use a "
+                                    "smaller --superblock, as --superblock 64K",
                                     regime.drive.reclaim_units));
     if (regime.open_share_percent > OPEN_SHARE_MOST_PERCENT)
         notes.push_back(fmt::format("open superblocks take {:.0f} % of the over-provisioned ones, which costs every "

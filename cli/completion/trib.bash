@@ -77,12 +77,20 @@ _trib() {
         COMPREPLY=($(compgen -W "--once --interval --help" -- "$cur"))
         ;;
     replay)
-        COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --set --truncated-ok --dump --json
-            --help" -- "$cur"))
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --set --truncated-ok --dump --json
+                --help" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi
         ;;
     compare)
-        COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --fill --cold --capacity --op --superblock
-            --streams --set --jobs --truncated-ok --json --help" -- "$cur"))
+        if [[ $cur == -* ]]; then
+            COMPREPLY=($(compgen -W "--trace --format --import --policy --policy-pack --drive --gc --fill --cold --capacity --op --superblock
+                --streams --set --jobs --truncated-ok --json --help" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi
         ;;
     lab)
         case $subcommand in

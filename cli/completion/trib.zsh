@@ -66,7 +66,7 @@ _trib() {
     record)
         _arguments '--trace[where to]:trace:_files' '*--set[more options]:key=value' \
             '--users[processes of other users, too]' '--no-wait[end with the command]' '--json[summary]:file:_files' \
-            '--preload[libtributary-preload.so]:file:_files' '--session[session file]:file:_files' \
+            '--preload[libtributary-preload.so]:file:_files' '--session[socket that the processes join]:file:_files' \
             '*::command:_normal'
         ;;
     run)
@@ -74,18 +74,18 @@ _trib() {
             '--gc[where survivors go]:gc:_trib_gc' '--trace[record, too]:trace:_files' \
             '*--set[more options]:key=value' '--users[processes of other users, too]' \
             '--no-wait[end with the command]' '--json[summary]:file:_files' \
-            '--preload[libtributary-preload.so]:file:_files' '--session[session file]:file:_files' \
+            '--preload[libtributary-preload.so]:file:_files' '--session[socket that the processes join]:file:_files' \
             '*::command:_normal'
         ;;
     replay)
-        _arguments '--trace[trace, experiment or public trace]:trace:_files' \
+        _arguments '1:trace:_files' '--trace[trace, experiment or public trace]:trace:_files' \
             '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '--policy[policy]:policy:_trib_policies' '*--policy-pack[more policies]:file:_files' \
             '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:_trib_gc' \
             '*--set[more options]:key=value' '--truncated-ok[replay up to the cut]' \
             '--dump[state of the drive as JSON]:file:_files' '--json=-[JSON]::file:_files'
         ;;
     compare)
-        _arguments '--trace[trace, experiment or public trace]:trace:_files' \
+        _arguments '1:trace:_files' '--trace[trace, experiment or public trace]:trace:_files' \
             '--format[of the trace]:format:_trib_formats' '--import[options of its reader]:key=value' '*--policy[policy]:policy:_trib_policies' '*--policy-pack[more policies]:file:_files' \
             '--drive[drive]:drive:_trib_drives' '--gc[where survivors go]:gc:_trib_gc' \
             '--fill[live data, percent of capacity]:percent' '--cold[cold files, percent of live data]:percent' \

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.h"
 
+#include <fmt/format.h>
 #include <memory>
 
 #include <tributary/policy.h>
 
+#include "base/nearest.h"
+#include "common/failure.h"
 #include "common/flags.h"
+#include "common/help.h"
+#include "record/address.h"
 #include "record/daemon.h"
 #include "record/session.h"
 #include "record/top.h"
@@ -13,6 +18,18 @@
 namespace cli {
 
 namespace {
+
+// `trib daemon stpo` would start a daemon of that name and say so to nobody who reads it.
+void check_name(const std::string &name) {
+    const std::string meant = nearest(name, {"stop", "pause", "resume", "status"});
+    if (name == "status")
+        throw Failure(EXIT_USAGE, "a daemon's status: trib status [NAME]");
+    if (name == "start")
+        throw Failure(EXIT_USAGE, "a daemon starts by its name alone: trib daemon NAME");
+    if (!meant.empty() && trib_edits(name.c_str(), meant.c_str()) == 1)
+        throw Failure(EXIT_USAGE, fmt::format("'{}': did you mean {}? A daemon of that name: trib daemon --address {}",
+                                              name, meant, daemon_address(name, false)));
+}
 
 // What the two commands that run another one share.
 CLI::App *add_session(CLI::App &app, const char *name, const char *help, SessionOptions &options) {
@@ -56,7 +73,10 @@ void add_daemon(CLI::App &app) {
     auto kept = std::make_shared<DaemonOptions>();
     DaemonOptions &options = *kept;
     CLI::App *command = app.add_subcommand("daemon", "Own policy, drive, state and trace for the processes that join");
-    command->add_option("name", options.name, "Names the socket: /run/tributary/NAME.sock, or a user's own")
+    command
+        ->add_option("name", options.name,
+                     "Names the socket: /run/tributary/NAME.sock for root; for others NAME.sock in "
+                     "$XDG_RUNTIME_DIR/tributary, or in /tmp/tributary-UID where that variable is not set")
         ->capture_default_str();
     command->add_option("--policy", options.policy, "NAME[,key=value...]; see trib policies");
     command->add_option("--drive", options.drive, "NAME[,key=value...]; see trib drive list");
@@ -70,11 +90,14 @@ void add_daemon(CLI::App &app) {
     command->add_option("--ready", options.ready, "Descriptor that hears when it is ready")->group("");
     command->add_option("--linger", options.linger_ms, "Milliseconds that a private daemon stays")->group("");
     command->callback([kept, command] {
-        if (command->get_subcommands().empty())
-            (void)daemon(*kept);
+        if (!command->get_subcommands().empty())
+            return;
+        if (kept->address.empty())
+            check_name(kept->name);
+        (void)daemon(*kept);
     });
     for (const char *what : {"stop", "pause", "resume"}) {
-        CLI::App *control = command->add_subcommand(what, std::string(what) + " a running daemon; its hosts run on");
+        CLI::App *control = command->add_subcommand(what, std::string(what) + " a running daemon; programs run on");
         control->add_option("name", options.name, "Of the daemon, or its socket's path")->capture_default_str();
         control->callback([kept, what] { (void)control_daemon(kept->name, what); });
     }

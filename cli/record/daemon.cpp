@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -20,6 +20,7 @@
 #include "common/failure.h"
 #include "common/option_text.h"
 #include "record/address.h"
+#include "recorder/address.h"
 
 namespace cli {
 
@@ -27,7 +28,6 @@ namespace {
 
 constexpr long POLL_MS = 100;
 constexpr int SYSTEMD_SOCKET = 3; // sd_listen_fds(3)
-constexpr int LOCK_WAITS = 50;    // of 100 ms, for another daemon of the same name to be ready
 
 std::string environment(const char *name) {
     const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): nobody sets it
@@ -109,18 +109,39 @@ bool answers(const std::string &address) {
     return connected;
 }
 
-// Two processes that name the same options may start at the same moment: one daemon serves both. False: another does.
-bool be_the_one(const std::string &address) {
-    int lock = open((address + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    const timespec pause = {0, POLL_MS * 1000000};
-    for (int waits = 0; waits < LOCK_WAITS; waits++) {
-        if (answers(address))
-            return false;
-        if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
-            return true; // the lock is held until the daemon ends
-        nanosleep(&pause, nullptr);
+// Two processes that name the same options may start at the same moment: one daemon serves both. Held until it listens.
+class StartLock {
+  public:
+    explicit StartLock(const std::string &address) : path_(address + ".start") {
+        if (trib_address_lock(path_.c_str(), true, &lock_) == -EAGAIN)
+            throw Failure(EXIT_RUNTIME, "another daemon holds " + path_ + " and does not answer");
     }
-    throw Failure(EXIT_RUNTIME, "another daemon holds " + address + ".lock and does not answer");
+    ~StartLock() {
+        trib_address_unlock(path_.c_str(), lock_);
+    }
+    StartLock(const StartLock &) = delete;
+    StartLock &operator=(const StartLock &) = delete;
+
+  private:
+    std::string path_;
+    int lock_ = -1;
+};
+
+// What private daemons left that were killed: nobody may ever start one with the same options again.
+void sweep(const std::string &address) {
+    std::error_code error;
+    for (const auto &entry : std::filesystem::directory_iterator(std::filesystem::path(address).parent_path(), error)) {
+        std::string path = entry.path().string();
+        for (const std::string ending : {".lock", ".start"})
+            if (path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0)
+                path.resize(path.size() - ending.size());
+        int start = -1;
+        if (entry.path().filename().string().rfind("auto-", 0) != 0 || path == address ||
+            trib_address_lock((path + ".start").c_str(), false, &start) != 0)
+            continue;
+        trib_address_sweep(path.c_str());
+        trib_address_unlock((path + ".start").c_str(), start);
+    }
 }
 
 class Signals {
@@ -176,11 +197,17 @@ int daemon(const DaemonOptions &options) {
     const std::string address = options.address.empty() ? daemon_address(options.name, true) : options.address;
     const Signals signals;
     raise_descriptor_limit();
-    if (options.is_private && !be_the_one(address)) {
+    std::optional<StartLock> lock;
+    if (options.is_private) {
+        lock.emplace(address);
+        sweep(address);
+    }
+    if (options.is_private && answers(address)) {
         say_ready(options.ready, 0, "");
         return EXIT_OK;
     }
     trib_pipeline *pipeline = open_pipeline(options, address);
+    lock.reset();
     say_ready(options.ready, 0, "");
     notify_systemd("READY=1");
     if (!options.is_private)
@@ -188,8 +215,6 @@ int daemon(const DaemonOptions &options) {
     serve(pipeline, options, signals);
     notify_systemd("STOPPING=1");
     int code = trib_pipeline_close(pipeline);
-    if (options.is_private)
-        unlink((address + ".lock").c_str());
     if (code)
         throw Failure(EXIT_RUNTIME, std::string("the record is not complete: ") + std::strerror(-code));
     return EXIT_OK;

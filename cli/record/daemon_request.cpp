@@ -73,30 +73,38 @@ trib_status status_of(const std::string &address, const std::string &record) {
     return status;
 }
 
+// Lines of at most 80 columns, behind names that stay where scripts look for them.
+void say(const char *name, const std::string &text) {
+    fmt::print("{}", wrapped(fmt::format("{:<12}", name), text));
+}
+
 void print(const trib_status &status, const std::string &name) {
-    fmt::print("daemon      {}{}\n", name, status.paused ? ", paused" : "");
-    fmt::print("policy      {}\n", status.policy);
-    fmt::print("drive       {}: placement {} ({})\n", status.drive, trib_placement_name(status.placement),
-               status.evidence);
-    fmt::print("processes   {} now, {} so far, {} again after another daemon, {} refused\n",
-               grouped(status.processes_live), grouped(status.processes), grouped(status.joins_again),
-               grouped(status.joins_refused));
-    fmt::print("written     {} in {} events\n", size_text(static_cast<double>(status.clock_bytes)),
-               grouped(status.events));
+    say("daemon", fmt::format("{}{}", name, status.paused ? ", paused" : ""));
+    say("policy", status.policy);
+    say("drive",
+        fmt::format("{}: placement {} ({})", status.drive, trib_placement_name(status.placement), status.evidence));
+    say("processes",
+        fmt::format("{} now, {} so far, {} rejoined after a restart, {} refused", grouped(status.processes_live),
+                    grouped(status.processes), grouped(status.joins_again), grouped(status.joins_refused)));
+    say("written",
+        fmt::format("{} in {} events", size_text(static_cast<double>(status.clock_bytes)), grouped(status.events)));
     const std::string causes = lost_causes(status);
-    fmt::print("lost        {} events ({}){}{}\n", grouped(status.events_dropped),
-               size_text(static_cast<double>(status.bytes_dropped)), causes.empty() ? "" : ": ", causes);
-    fmt::print("faults      {} rings damaged, {} checks failed in processes\n", grouped(status.rings_damaged),
-               grouped(status.broken));
-    fmt::print("uncovered   {} start{}{}{}\n", grouped(status.starts_uncovered),
-               status.starts_uncovered == 1 ? "" : "s", status.uncovered[0] ? ": " : "", printable(status.uncovered));
-    fmt::print("learned     {} writers in {} streams\n", grouped(status.attributes), status.streams_used);
+    say("lost", fmt::format("{} events ({}){}{}", grouped(status.events_dropped),
+                            size_text(static_cast<double>(status.bytes_dropped)), causes.empty() ? "" : ": ", causes));
+    say("faults", fmt::format("rings damaged: {}, adapters that gave up: {}", grouped(status.rings_damaged),
+                              grouped(status.broken)));
+    say("uncovered",
+        fmt::format("{} start{}{}{}", grouped(status.starts_uncovered), status.starts_uncovered == 1 ? "" : "s",
+                    status.uncovered[0] ? ": " : "", printable(status.uncovered)));
+    say("learned", fmt::format("{} writers in {} streams", grouped(status.attributes), status.streams_used));
     if (status.waf > 0)
-        fmt::print("WAF         {} ({} pages written, {} copied)\n", fixed(status.waf, 3), grouped(status.host_pages),
-                   grouped(status.gc_pages));
-    fmt::print("trace       {}, {} errors{}{}\n", size_text(static_cast<double>(status.trace_bytes)),
-               grouped(status.trace_errors), status.trace_stopped[0] ? "; stopped: " : "",
-               printable(status.trace_stopped));
+        say("WAF", fmt::format("{} ({} pages written, {} copied)", fixed(status.waf, 3), grouped(status.host_pages),
+                               grouped(status.gc_pages)));
+    if (status.drive_errors)
+        say("full", fmt::format("{} writes refused: {}", grouped(status.drive_errors), drive_advice(status.drive)));
+    say("trace", fmt::format("{}, {} errors{}{}", size_text(static_cast<double>(status.trace_bytes)),
+                             grouped(status.trace_errors), status.trace_stopped[0] ? "; stopped: " : "",
+                             printable(status.trace_stopped)));
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why events were lost, in a few words.
+// Why events were lost, or refused by the drive, in a few words.
 #pragma once
 
 #include <string>
@@ -22,6 +22,11 @@ inline std::string lost_causes(const trib_status &status) {
         if (events)
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(events), cause);
     return text;
+}
+
+// Why the drive refuses writes: only the emulated one has a size of ours.
+inline std::string drive_advice(const std::string &drive) {
+    return drive.rfind("emulated", 0) == 0 ? "the emulated drive is full, raise capacity=" : "it refused these writes";
 }
 
 } // namespace cli

@@ -14,6 +14,7 @@
 #include "common/table.h"
 #include "record/address.h"
 #include "record/daemon.h"
+#include "record/lost.h"
 
 namespace cli {
 
@@ -154,6 +155,10 @@ void add_head(std::vector<std::string> &lines, const Json &status, const std::st
     if (uncovered > 0)
         text += wrapped("uncovered ", fmt::format("{:.0f} start{}: {}", uncovered, uncovered == 1 ? "" : "s",
                                                   text_of(status, "uncovered")));
+    const auto refused = static_cast<uint64_t>(number(status, "drive_errors"));
+    if (refused)
+        text += wrapped("errors    ", fmt::format("{} of the drive: {}", grouped(refused),
+                                                  drive_advice(text_of(status, "drive"))));
     const std::string stopped = text_of(status, "trace_stopped");
     if (!stopped.empty())
         text += wrapped("trace     ", "stopped: " + stopped);

@@ -18,19 +18,22 @@ namespace {
 constexpr int WAITS_MAX = 100; // of 100 ms
 constexpr int WAITS_BEFORE_WORD = 20;
 
-// A daemon that a program had for itself ends its trace a moment after that program.
-void wait_for_recorder(const std::string &path) {
+// A daemon that a program had for itself ends its trace a moment after that program. True: somebody still records.
+bool wait_for_recorder(const std::string &path) {
+    bool is_recorded = false;
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const timespec pause = {0, 100000000};
     for (int waits = 0; fd >= 0 && waits < WAITS_MAX; waits++) {
-        if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        is_recorded = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!is_recorded)
             break;
         if (waits == WAITS_BEFORE_WORD)
-            fmt::print(stderr, "trib: {} is still being recorded; waiting\n", path);
+            fmt::print(stderr, "trib: {} is still being recorded; stop its daemon, or use --truncated-ok\n", path);
         nanosleep(&pause, nullptr);
     }
     if (fd >= 0)
         close(fd);
+    return is_recorded;
 }
 
 } // namespace
@@ -42,7 +45,7 @@ TraceFile::TraceFile(const std::string &path, bool truncated_ok) : plain_(path),
     options.allow_truncated = truncated_ok;
     trib_error error = {};
     if (!truncated_ok)
-        wait_for_recorder(plain_.path());
+        is_recorded_ = wait_for_recorder(plain_.path());
     int rc = trib_trace_reader_open(&reader_, plain_.path().c_str(), &options, &error);
     if (rc == -ENOENT)
         throw Failure(EXIT_RUNTIME, "no trace at '" + path + "'; check the path");
@@ -61,7 +64,10 @@ bool TraceFile::next() {
     int rc = trib_trace_next(reader_, &item_, &error);
     if (rc >= 0)
         return rc > 0;
-    const char *advice = truncated_ok_ ? "" : "; --truncated-ok reads a cut trace up to the cut";
+    const char *advice = truncated_ok_ ? ""
+                         : is_recorded_
+                             ? "; it is still being recorded: stop the daemon first, or use --truncated-ok"
+                             : "; --truncated-ok reads a cut trace, as a killed daemon leaves one, up to the cut";
     throw Failure(EXIT_RUNTIME, core_failure(rc, error.text).what() + std::string(advice));
 }
 

@@ -34,8 +34,8 @@ class TraceFile {
     uint64_t files_missing() const;  // of its recording, before what is read
 
   private:
-    PlainPath plain_; // of a compressed trace
-    bool truncated_ok_;
+    PlainPath plain_;                         // of a compressed trace
+    bool truncated_ok_, is_recorded_ = false; // is_recorded_: when it was opened
     trib_trace_reader *reader_ = nullptr;
     trib_trace_item item_ = {};
 };

@@ -28,6 +28,7 @@
 #define POLL_NS_MAX  16000000l
 #define SNAPSHOT_NS  50000000ull  /* how old a status may be when somebody asked for one before */
 #define TABLES_NS    500000000ull /* how old its tables may be: they cost a walk over all rows */
+#define ENDING_NS    10000000000ull /* at the end, for what waits in the rings; the rest is lost, and counted */
 #define FRESH_NS     100000000ull /* waited for a status of what was submitted before it was asked for */
 
 struct trib_live {
@@ -44,6 +45,7 @@ struct trib_live {
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
     int first_error;
+    bool trace_stopped; /* what it refuses from then on is no error of its own */
     trib_seen_table seen; /* signatures whose frames are in the trace */
     struct trib_paths *paths;
     struct trib_metrics_file *metrics; /* NULL: nobody asked for one */
@@ -72,8 +74,9 @@ static void log_stop(const struct trib_live *live, int code) {
 }
 
 static void check_trace(struct trib_live *live, int rc) {
-    if (rc == 0)
+    if (rc == 0 || live->trace_stopped)
         return;
+    live->trace_stopped = live->trace && *trib_trace_writer_stopped(live->trace);
     if (live->pipeline->counters.trace_errors++ == 0)
         log_stop(live, rc);
     if (!live->first_error)
@@ -123,6 +126,9 @@ static void on_signature(void *arg, uint64_t signature, const struct trib_frame 
     struct trib_live *live = arg;
 
     trib_paths_signature(live->paths, signature, frames, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (frames[i].module == TRIB_TEXTS_UNSENT)
+            return; /* the trace gets it once it is whole */
     if (!live->trace || trib_seen(live->seen, signature))
         return;
     trib_seen_add(live->seen, signature);
@@ -236,7 +242,7 @@ static long next_sleep_ns(const struct trib_live *live, long sleep_ns, uint64_t 
 static void *maintain(void *arg) {
     struct trib_live *live = arg;
     long sleep_ns = POLL_NS_MIN;
-    uint64_t events = 0; /* since the last sleep */
+    uint64_t events = 0, ends_ns = 0; /* since the last sleep; when patience ends */
 
     pthread_setname_np(pthread_self(), "tributary");
     (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &(struct sched_param){0});
@@ -244,10 +250,13 @@ static void *maintain(void *arg) {
         bool stopping = atomic_load_explicit(&live->stop, memory_order_acquire);
         if (stopping)
             trib_recorder_stop(live->recorder);
+        ends_ns = stopping && !ends_ns ? trib_now_ns() + ENDING_NS : ends_ns;
+        if (ends_ns && trib_now_ns() > ends_ns)
+            trib_recorder_give_up(live->recorder);
         unsigned count = run_batch(live);
         take_snapshot(live);
         events += count;
-        if (count == BATCH_EVENTS)
+        if (count == BATCH_EVENTS || trib_recorder_has_more(live->recorder))
             continue;
         if (stopping && count == 0)
             return NULL;

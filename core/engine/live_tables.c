@@ -48,19 +48,27 @@ void trib_paths_module(struct trib_paths *paths, uint32_t index, const struct tr
         paths->modules[index] = *module;
 }
 
+/* Else it comes again. */
+static bool is_whole(const struct path *path) {
+    for (uint32_t i = 0; i < path->count; i++)
+        if (path->modules[i] == TRIB_TEXTS_UNSENT)
+            return false;
+    return true;
+}
+
 void trib_paths_signature(struct trib_paths *paths, uint64_t signature, const struct trib_frame *frames,
                           uint32_t count) {
     struct path *path = find_path(paths, signature);
 
-    if (path->signature || paths->used == PATHS_MAX || signature == 0)
+    if (signature == 0 || (path->signature ? is_whole(path) : paths->used == PATHS_MAX))
         return;
+    paths->used += path->signature == 0;
     *path = (struct path){.signature = signature};
     path->count = count < TRIB_STATUS_FRAMES_MAX ? count : TRIB_STATUS_FRAMES_MAX;
     for (uint32_t i = 0; i < path->count; i++) {
         path->modules[i] = frames[i].module;
         path->offsets[i] = frames[i].offset_bytes;
     }
-    paths->used++;
 }
 
 /* ---- call paths ---- */

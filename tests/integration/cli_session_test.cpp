@@ -3,6 +3,7 @@
 // its processes wrote is in the trace.
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "support/catch.hpp"
@@ -74,12 +75,49 @@ TEST_CASE("flags behind the mark belong to the command") {
 }
 
 TEST_CASE("a signal to trib goes to the command") {
+    for (const std::string signal : {"TERM", "USR1", "USR2", "ALRM"}) {
+        Folder folder;
+        const std::string script = "'" TRIB_BINARY_DIR "/cli/trib' record --trace '" + (folder / "t.trib") +
+                                   "' -- sh -c 'trap \"exit 9\" " + signal + "; touch " + (folder / "ready") +
+                                   "; while :; do sleep 0.05; done' & pid=$!; while [ ! -e " + (folder / "ready") +
+                                   " ]; do sleep 0.05; done; kill -" + signal + " $pid; wait $pid";
+        INFO(signal);
+        CHECK(run({"sh", "-c", script}).code == 9);
+    }
+}
+
+TEST_CASE("a command's own LD_PRELOAD is kept, behind the library") {
     Folder folder;
-    const std::string script = "'" TRIB_BINARY_DIR "/cli/trib' record --trace '" + (folder / "t.trib") +
-                               "' -- sh -c 'trap \"exit 9\" TERM; touch " + (folder / "ready") +
-                               "; while :; do sleep 0.05; done' & pid=$!; while [ ! -e " + (folder / "ready") +
-                               " ]; do sleep 0.05; done; kill -TERM $pid; wait $pid";
-    CHECK(run({"sh", "-c", script}).code == 9);
+    const std::string mine = folder / "mine.so";
+    std::filesystem::copy("/lib/x86_64-linux-gnu/libm.so.6", mine);
+    const Outcome outcome =
+        run({"env", "LD_PRELOAD=" + mine, TRIB_BINARY_DIR "/cli/trib", "record", "--trace", folder / "t.trib", "--",
+             "sh", "-c", "echo $LD_PRELOAD; grep -c mine.so /proc/$$/maps"});
+    CHECK(outcome.code == 0); // grep found it
+    REQUIRE(lines_of(outcome.out).size() == 2);
+    CHECK(has(lines_of(outcome.out)[0], "/libtributary-preload.so:" + mine));
+}
+
+TEST_CASE("the summary counts the losses that the daemon counts") {
+    if (!kCovered)
+        return;
+    Folder folder;
+    const std::string status = folder / "status.json";
+    const Outcome outcome = record(folder,
+                                   "dd if=/dev/zero of=" + (folder / "f") +
+                                       " bs=1 count=300000 status=none; sleep 0.5; unset LD_PRELOAD; '" TRIB_BINARY_DIR
+                                       "/cli/trib' status --json=" +
+                                       status + " $TRIBUTARY_SESSION",
+                                   {"--set", "process-ring=1024"});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    const Json said = Json::parse(read_file(status)), json = summary(folder);
+    CHECK(said["events_dropped"] > 0);
+    CHECK(json["events_lost"] == said["events_dropped"]);
+    CHECK(json["bytes_lost"] == said["bytes_dropped"]);
+    CHECK(json["lost_full"] == said["lost_full"]);
+    CHECK(has(outcome.err, " lost ("));
+    CHECK(has(outcome.err, " ring full)"));
 }
 
 TEST_CASE("all processes of a command are in the trace, in order") {
@@ -155,13 +193,17 @@ TEST_CASE("a disk that fills stops the trace, not the command") {
         return;
     Folder folder;
     // Once it runs, the recorder may write no more than 8 KiB to a file.
-    const Outcome outcome = trib({"record", "--trace", folder / "t.trib", "--", "sh", "-c",
-                                  "prlimit --pid $PPID --fsize=8192: && dd if=/dev/zero of=" + (folder / "f") +
-                                      " bs=512 count=30000 status=none && echo done"});
+    const Outcome outcome =
+        trib({"record", "--trace", folder / "t.trib", "--json", folder / "out.json", "--", "sh", "-c",
+              "prlimit --pid $PPID --fsize=8192: && dd if=/dev/zero of=" + (folder / "f") +
+                  " bs=512 count=30000 status=none && echo done"});
     INFO(outcome.err);
     CHECK(outcome.code == 0);
     CHECK(outcome.out == "done\n");
     CHECK(has(outcome.err, "recording stops"));
+    CHECK(has(outcome.err, "trib: the trace stopped: "));
+    CHECK(summary(folder)["trace"]["stopped"] != "");
+    CHECK(summary(folder)["complete"] == false);
     CHECK(has(outcome.err, "the record is not complete: File too large"));
     check_refusal(trib({"record", "--trace", "/dev/full", "--", "true"}), 125);
 }
@@ -202,7 +244,7 @@ TEST_CASE("what another user starts is named, unless all users take part") {
 
 TEST_CASE("an installed trib finds the installed library") {
     Folder folder;
-    for (const char *part : {"cli", "preload"}) {
+    for (const char *part : {"cli", "preload", "packaging"}) {
         const Outcome outcome = run({TRIB_CMAKE, "-DCMAKE_INSTALL_PREFIX=" + (folder / "there"), "-P",
                                      std::string(TRIB_BINARY_DIR) + "/" + part + "/cmake_install.cmake"});
         INFO(outcome.err);
@@ -216,6 +258,14 @@ TEST_CASE("an installed trib finds the installed library") {
     REQUIRE(outcome.code == 0);
     if (kCovered)
         CHECK(summary(folder)["written_bytes"] == 3 * 4096);
+    const std::string unit = root + "lib/systemd/system/tributary@.service";
+    CHECK(has(read_file(unit), "\nExecStart=" + root + TRIB_INSTALL_BINDIR "/trib daemon %i "));
+    if (run({"sh", "-c", "command -v systemd-analyze"}).code == 0) {
+        std::filesystem::copy(unit, folder / "tributary@test.service");
+        const Outcome verified = run({"systemd-analyze", "verify", "--man=no", folder / "tributary@test.service"});
+        INFO(verified.err);
+        CHECK_FALSE(has(verified.err, "is not executable"));
+    }
 }
 
 TEST_CASE("no session file is left behind") {

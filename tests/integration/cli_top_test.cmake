@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+target_sources(${name} PRIVATE support/client_inside.c)
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json util)
 add_dependencies(${name} trib tributary-preload)

@@ -4,6 +4,7 @@
 #include <pty.h>
 #include <sys/ioctl.h>
 
+#include "support/client.hpp"
 #include "support/daemon.hpp"
 
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
@@ -186,3 +187,24 @@ TEST_CASE("top outlives its daemon and says that nobody answers") {
 }
 
 #endif
+
+TEST_CASE("a full drive is seen, and what to do about it") {
+    Folder folder;
+    const Daemon daemon({"--policy", "none", "--drive", "emulated,capacity=1G"});
+    trib_client *client = join(daemon.socket());
+    REQUIRE(client != nullptr);
+    trib_event event{};
+    event.kind = TRIB_EVENT_WRITE;
+    event.file = 1;
+    event.length_bytes = 64 << 20;
+    event.stream = TRIB_STREAM_UNDECIDED;
+    for (unsigned i = 0; i < 30; i++, event.offset_bytes += event.length_bytes)
+        CHECK(trib_client_submit(client, &event));
+    CHECK(comes_true([&] {
+        return trib({"status", daemon.socket()}).out.find("the emulated drive is full, raise capacity=") !=
+               std::string::npos;
+    }));
+    CHECK(trib({"top", "--once", daemon.socket()}).out.find("the emulated drive is full, raise capacity=") !=
+          std::string::npos);
+    trib_client_close(client);
+}

@@ -196,5 +196,6 @@ TEST_CASE("a disk that is full stops the trace, not the program") {
             std::this_thread::yield();
     trib_pipeline_drain(live.get());
     CHECK(live.status().events == 100000);
+    CHECK(live.status().trace_errors == 1); // what it refuses after that is no error of its own
     CHECK(live.close() == -ENOSPC);
 }

@@ -29,11 +29,14 @@ using trib_test::submit_as_is;
 namespace {
 
 constexpr uint64_t kMillisecond = 1000000;
+constexpr uint32_t kUnknown = 4095, kUnsent = 4094; // numbers of modules that have none
 
 struct Recorder {
     trib_recorder *self = nullptr;
     std::map<uint64_t, std::string> names;
     std::map<uint64_t, unsigned> signatures;
+    std::map<uint64_t, uint32_t> modules_of; // each path's first
+    std::map<uint32_t, std::string> module_names;
     explicit Recorder(const std::string &address) {
         REQUIRE(trib_test_recorder_open(&self, address.c_str()) == 0);
     }
@@ -69,10 +72,14 @@ struct Recorder {
     static void on_name(void *arg, uint64_t file, const char *path) {
         static_cast<Recorder *>(arg)->names[file] = path;
     }
-    static void on_signature(void *arg, uint64_t signature) {
+    static void on_signature(void *arg, uint64_t signature, uint32_t module) {
         static_cast<Recorder *>(arg)->signatures[signature]++;
+        static_cast<Recorder *>(arg)->modules_of[signature] = module;
     }
-    const trib_test_said said_{this, on_name, on_signature};
+    static void on_module(void *arg, uint32_t number, const char *path) {
+        static_cast<Recorder *>(arg)->module_names[number] = path;
+    }
+    const trib_test_said said_{this, on_name, on_signature, on_module};
 };
 
 trib_event write_of(uint64_t file, uint64_t wall_ns, uint64_t length_bytes = 100) {
@@ -189,6 +196,37 @@ TEST_CASE("a call path is known once its modules are, not before") {
     trib_client_close(client);
 }
 
+TEST_CASE("modules that nobody sends get no number, and of those that are sent one user gets half") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    const auto path_of = [&](uint64_t signature, uint64_t module) {
+        while (!trib_test::trib_test_put_signature(client, signature, module))
+            recorder.take();
+        recorder.take();
+        return recorder.modules_of[signature];
+    };
+    for (uint64_t i = 1; i <= 5000; i++)
+        CHECK(path_of(i, 1000000 + i) == kUnsent);
+    const uint64_t real = trib_test::trib_test_put_module(client, "/lib/engine.so", true);
+    CHECK(path_of(6000, real) == 0);
+    CHECK(recorder.module_names == std::map<uint32_t, std::string>{{0, "/lib/engine.so"}});
+    uint64_t last = 0;
+    for (unsigned i = 1; i <= 5000; i++) {
+        const std::string name = "/lib/" + std::to_string(i);
+        while (!(last = trib_test::trib_test_put_module(client, name.c_str(), true)))
+            recorder.take();
+    }
+    CHECK(path_of(7000, last) == kUnknown);
+    CHECK(trib_test::trib_test_is_known(client, 7000)); // it does not come again
+    CHECK(recorder.module_names.count(kUnknown) == 0);
+    CHECK(recorder.module_names.count(kUnsent) == 0);
+    CHECK(recorder.module_names.size() == (geteuid() == 0 ? 4094u : 2048u));
+    CHECK(path_of(8000, real) == 0);
+    trib_client_close(client);
+}
+
 TEST_CASE("drops are counted once, events and bytes, however often the ring is full") {
     Folder folder;
     Recorder recorder(folder / "s");
@@ -230,18 +268,88 @@ TEST_CASE("an event that cannot be is damage, and none of its bytes are believed
     Recorder recorder(folder / "s");
     trib_client *client = join(folder / "s");
     REQUIRE(client);
-    trib_event nonsense[3] = {write_of(1, 1, (1ull << 40) + 1), write_of(2, 1), write_of(3, 1)};
+    trib_event nonsense[4] = {write_of(1, 1, TRIB_EVENT_BYTES_MAX + 1), write_of(2, 1), write_of(3, 1),
+                              write_of(5, 1, INT64_MAX)};
     nonsense[1].kind = TRIB_EVENT_READ + 1;
     nonsense[2].offset_bytes = 1ull << 63;
+    nonsense[3].kind = TRIB_EVENT_READ;
     for (const trib_event &event : nonsense)
         REQUIRE(submit_as_is(client, event));
-    REQUIRE(submit_as_is(client, write_of(4, 1, 1ull << 40)));
+    REQUIRE(submit_as_is(client, write_of(4, 1, TRIB_EVENT_BYTES_MAX)));
     const std::vector<trib_event> events = recorder.take_all();
-    REQUIRE(events.size() == 1);
-    CHECK(events[0].file == 4);
-    CHECK(recorder.counts().events_dropped == 3);
+    REQUIRE(!events.empty());
+    for (const trib_event &event : events)
+        CHECK(event.file == 4);
+    CHECK(recorder.counts().events_dropped == 4);
     CHECK(recorder.counts().bytes_dropped == 0);
     CHECK(recorder.counts().damaged == 1); // rings, not events
+    trib_client_close(client);
+}
+
+TEST_CASE("a round of long events is taken in pieces, with a sign of life before each") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    for (uint64_t i = 0; i < 4; i++)
+        REQUIRE(submit_as_is(client, write_of(i, 1, TRIB_EVENT_BYTES_MAX)));
+    REQUIRE(submit_as_is(client, write_of(4, 1, 100)));
+    uint64_t taken[5] = {};
+    while (taken[4] == 0) {
+        const uint64_t before_ns = trib_now_ns();
+        uint64_t bytes = 0;
+        const std::vector<trib_event> events = recorder.take();
+        REQUIRE(!events.empty());
+        for (const trib_event &event : events) {
+            CHECK(event.offset_bytes == taken[event.file]); // one piece after the other
+            taken[event.file] += event.length_bytes;
+            bytes += event.length_bytes;
+        }
+        CHECK(bytes <= 64ull << 20);
+        CHECK(trib_test::trib_test_heartbeat_ns(client) >= before_ns);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(taken[i] == TRIB_EVENT_BYTES_MAX);
+    CHECK(recorder.take_all().empty());
+    CHECK(recorder.counts().damaged == 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("what waits in a damaged ring when it is taken back is counted") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    trib_event nonsense = write_of(1, 1);
+    nonsense.kind = TRIB_EVENT_READ + 1;
+    REQUIRE(submit_as_is(client, nonsense));
+    REQUIRE(submit_as_is(client, write_of(2, 1)));
+    REQUIRE(submit_as_is(client, write_of(3, 1)));
+    trib_test::trib_test_leave(client);
+    REQUIRE(recorder.take(1).size() == 1); // in the middle of a round, which ends before these
+    REQUIRE(submit_as_is(client, write_of(4, 1, 70)));
+    REQUIRE(submit_as_is(client, write_of(5, 1, 7)));
+    CHECK(recorder.take().size() == 1);
+    recorder.take();
+    CHECK(recorder.counts().processes_live == 0);
+    CHECK(recorder.counts().events_dropped == 3);
+    CHECK(recorder.counts().bytes_dropped == 77);
+    trib_client_close(client);
+}
+
+TEST_CASE("what an end that takes too long leaves is counted") {
+    Folder folder;
+    Recorder recorder(folder / "s");
+    trib_client *client = join(folder / "s");
+    REQUIRE(client);
+    for (uint64_t i = 1; i <= 4; i++)
+        REQUIRE(submit_as_is(client, write_of(i, 1, i)));
+    trib_test_recorder_stop(recorder.self);
+    REQUIRE(recorder.take(1).size() == 1);
+    trib_test_recorder_give_up(recorder.self);
+    CHECK(recorder.take_all().empty());
+    CHECK(recorder.counts().events_dropped == 3);
+    CHECK(recorder.counts().bytes_dropped == 9);
     trib_client_close(client);
 }
 

@@ -45,6 +45,8 @@ extern "C" uint64_t trib_test_put_module(trib_client *client, const char *path, 
 extern "C" bool trib_test_put_signature(trib_client *client, uint64_t signature, uint64_t module_key);
 // Gives the ring back, as closing does, while another thread is still inside a call.
 extern "C" void trib_test_leave(trib_client *client);
+// When the daemon last gave a sign of life.
+extern "C" uint64_t trib_test_heartbeat_ns(trib_client *client);
 // Whether the daemon's table says that it knows a signature or a module.
 extern "C" bool trib_test_is_known(trib_client *client, uint64_t key);
 // As if the process had called exec: before it joins.

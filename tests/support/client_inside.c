@@ -13,6 +13,7 @@ uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool
 bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
 bool trib_test_is_known(struct trib_client *client, uint64_t key);
 void trib_test_leave(struct trib_client *client);
+uint64_t trib_test_heartbeat_ns(struct trib_client *client);
 void trib_test_set_image(struct trib_client *client, uint64_t image);
 void trib_test_spoil(struct trib_client *client, int what);
 uint64_t trib_test_backoff_ns(struct trib_client *client);
@@ -81,6 +82,10 @@ bool trib_test_is_known(struct trib_client *client, uint64_t key) {
 
 void trib_test_set_image(struct trib_client *client, uint64_t image) {
     client->image = image;
+}
+
+uint64_t trib_test_heartbeat_ns(struct trib_client *client) {
+    return atomic_load(&client->hand->attachments[0].table->heartbeat_ns);
 }
 
 void trib_test_leave(struct trib_client *client) {

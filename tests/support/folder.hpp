@@ -32,9 +32,12 @@ class Folder {
     std::string operator/(const std::string &name) const {
         return file(name);
     }
-    size_t files() const {
+    static size_t files_in(const std::filesystem::path &path) {
         return static_cast<size_t>(
-            std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+            std::distance(std::filesystem::directory_iterator(path), std::filesystem::directory_iterator()));
+    }
+    size_t files() const {
+        return files_in(path_);
     }
 
   private:

@@ -3,8 +3,10 @@
 #include "support/recorder_inside.h"
 #include "recorder/recorder.h"
 
-static void no_module(void *arg, uint32_t index, const struct trib_module *module) {
-    (void)arg, (void)index, (void)module;
+static void module_said(void *arg, uint32_t index, const struct trib_module *module) {
+    const struct trib_test_said *said = arg;
+
+    said->module(said->arg, index, module->path);
 }
 
 static void no_program(void *arg, uint32_t number, const char *path) {
@@ -18,8 +20,7 @@ static void no_uncovered(void *arg, enum trib_uncovered why, const char *path) {
 static void signature_said(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count) {
     const struct trib_test_said *said = arg;
 
-    (void)frames, (void)count;
-    said->signature(said->arg, signature);
+    said->signature(said->arg, signature, count ? frames[0].module : UINT32_MAX);
 }
 
 static void name_said(void *arg, uint64_t file, const char *path) {
@@ -37,7 +38,7 @@ int trib_test_recorder_open(struct trib_recorder **out, const char *address) {
 
 unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
                                  const struct trib_test_said *said) {
-    const struct trib_texts_sink sink = {(void *)(uintptr_t)said, name_said,  no_module,
+    const struct trib_texts_sink sink = {(void *)(uintptr_t)said, name_said,  module_said,
                                          signature_said,          no_program, no_uncovered};
 
     return trib_recorder_take(recorder, batch, capacity, &sink);
@@ -57,6 +58,10 @@ void trib_test_recorder_count(const struct trib_recorder *recorder, struct trib_
 
 void trib_test_recorder_stop(struct trib_recorder *recorder) {
     trib_recorder_stop(recorder);
+}
+
+void trib_test_recorder_give_up(struct trib_recorder *recorder) {
+    trib_recorder_give_up(recorder);
 }
 
 void trib_test_recorder_close(struct trib_recorder *recorder) {

@@ -15,7 +15,8 @@ struct trib_recorder;
 struct trib_test_said {
     void *arg;
     void (*name)(void *arg, uint64_t file, const char *path);
-    void (*signature)(void *arg, uint64_t signature);
+    void (*signature)(void *arg, uint64_t signature, uint32_t module); /* of its first frame */
+    void (*module)(void *arg, uint32_t number, const char *path);
 };
 
 struct trib_test_counts {
@@ -27,6 +28,7 @@ unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_eve
                                  const struct trib_test_said *said);
 void trib_test_recorder_count(const struct trib_recorder *recorder, struct trib_test_counts *out);
 void trib_test_recorder_stop(struct trib_recorder *recorder);
+void trib_test_recorder_give_up(struct trib_recorder *recorder);
 void trib_test_recorder_close(struct trib_recorder *recorder);
 void trib_test_recorder_publish(struct trib_recorder *recorder, const struct trib_context *who, uint16_t stream);
 /* Where the stream of a context stands in the table. */

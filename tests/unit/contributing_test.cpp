@@ -65,6 +65,10 @@ const std::vector<List> kLists = {
     {"an option of every pipeline", R"(trib_option_spec trib_pipeline_options\[\] = \{)", {"core/engine/assembly.c"}},
     {"a counter of the status", R"(static const struct field fields\[\] = \{)", {"core/engine/status.c"}},
     {"a message between program and daemon", R"(TRIB_REQUEST_JOIN = )", {"core/client/ring/message.h"}},
+    {"an event of the JVM that is listened to", R"(static const jvmtiEvent events\[\] = \{)", {"jni/src/life.c"}},
+    {"a server whose front ends are hooked",
+     R"(== TRIB_SERVER_MYSQL \? &trib_front_mysql)",
+     {"mysql-buffer-hook/src/server/front.c"}},
     {"a generator of work", R"(const struct trib_workload_kind \*const \w+\[\] = \{)", {"lab/workload/registry.c"}},
     {"a reader of public traces", R"(const struct trib_import_format \*const \w+\[\] = \{)", {"lab/import/registry.c"}},
 };

@@ -1,152 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a trace may be written, what becomes of the one that stands there, and recordings of several files: nobody's
-// bytes are lost, a recording has a limit, and one that stops says why.
-#include "support/catch.hpp"
+// bytes are lost.
+#include "support/trace_recording.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <string>
 #include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "support/events.hpp"
-#include "support/trace_file.hpp"
 
 extern "C" {
 #include "trace/output.h"
 }
 
 using namespace trib_test;
-
-namespace {
-
-constexpr uint64_t kMax = TRIB_TRACE_MAX_BYTES_MIN;
-
-trib_trace_limits limits_of(uint64_t max_bytes, uint32_t keep, uint64_t floor_bytes = 0) {
-    return {max_bytes, floor_bytes, keep, 0};
-}
-
-struct Opened {
-    trib_trace_writer *writer = nullptr;
-    int rc = 0;
-    std::string error;
-};
-
-Opened try_open(const std::string &path, trib_trace_limits limits = TRIB_TRACE_LIMITS_DEFAULT) {
-    Opened out;
-    trib_error error{};
-    out.rc = trib_trace_writer_open_within(&out.writer, path.c_str(), &limits, &error);
-    out.error = error.text;
-    return out;
-}
-
-trib_trace_writer *open_writer(const std::string &path, trib_trace_limits limits = TRIB_TRACE_LIMITS_DEFAULT) {
-    Opened opened = try_open(path, limits);
-    INFO(opened.error);
-    REQUIRE(opened.rc == 0);
-    return opened.writer;
-}
-
-// A whole trace with one note in it.
-void write_note_trace(const std::string &path, const char *note, uint32_t keep = 15) {
-    trib_trace_writer *writer = open_writer(path, limits_of(1ull << 30, keep));
-    REQUIRE(trib_trace_write_note(writer, note) == 0);
-    REQUIRE(trib_trace_writer_close(writer) == 0);
-}
-
-bool mentions(const std::string &text, const std::string &word) {
-    return text.find(word) != std::string::npos;
-}
-
-bool is_there(const std::string &path) {
-    struct stat status;
-    return lstat(path.c_str(), &status) == 0;
-}
-
-unsigned mode_of(const std::string &path) {
-    struct stat status;
-    REQUIRE(stat(path.c_str(), &status) == 0);
-    return status.st_mode & 07777;
-}
-
-std::string stop_reason_of(const std::string &path) {
-    trib_trace_reader *reader = nullptr;
-    trib_trace_item item;
-    REQUIRE(trib_trace_reader_open(&reader, path.c_str(), nullptr, nullptr) == 0);
-    while (trib_trace_next(reader, &item, nullptr) == 1)
-        ;
-    std::string reason = trib_trace_stop_reason(reader);
-    trib_trace_reader_close(reader);
-    return reason;
-}
-
-uint64_t files_missing(const std::string &path) {
-    trib_trace_reader *reader = nullptr;
-    REQUIRE(trib_trace_reader_open(&reader, path.c_str(), nullptr, nullptr) == 0);
-    uint64_t missing = trib_trace_files_missing(reader);
-    trib_trace_reader_close(reader);
-    return missing;
-}
-
-// Events that do not compress, so that files fill.
-trib_event random_event(std::mt19937_64 &random) {
-    trib_event event{};
-    event.kind = TRIB_EVENT_WRITE;
-    event.file = random();
-    event.offset_bytes = random();
-    event.length_bytes = random() >> 20;
-    event.clock_bytes = random();
-    event.wall_ns = random();
-    event.who.signature = random();
-    return event;
-}
-
-// Writes until there are `files` files; what was written.
-std::vector<trib_event> fill_files(trib_trace_writer *writer, const std::string &path, unsigned files) {
-    std::mt19937_64 random(11);
-    std::vector<trib_event> events;
-    while (!is_there(path + "." + std::to_string(files - 1)) && events.size() < 1000000) {
-        events.push_back(random_event(random));
-        REQUIRE(trib_trace_write(writer, &events.back()) == 0);
-    }
-    REQUIRE(is_there(path + "." + std::to_string(files - 1)));
-    for (int i = 0; i < 100; i++) {
-        events.push_back(random_event(random));
-        REQUIRE(trib_trace_write(writer, &events.back()) == 0);
-    }
-    return events;
-}
-
-bool same_events(const std::vector<trib_event> &read, const std::vector<trib_event> &written, size_t from = 0) {
-    if (read.size() != written.size() - from)
-        return false;
-    for (size_t i = 0; i < read.size(); i++)
-        if (!same_event(read[i], written[from + i]))
-            return false;
-    return true;
-}
-
-struct FileSizeLimit {
-    rlimit before{};
-    explicit FileSizeLimit(rlim_t bytes) {
-        REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
-        const rlimit limit{bytes, before.rlim_max};
-        REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    }
-    ~FileSizeLimit() {
-        setrlimit(RLIMIT_FSIZE, &before);
-    }
-};
-
-} // namespace
 
 TEST_CASE("a trace is private, whatever the umask") {
     ScratchFolder folder;
@@ -464,119 +335,6 @@ TEST_CASE("the oldest file of a long recording goes, so that it keeps within its
     const auto contents = read_trace(path);
     REQUIRE(contents.end_result == 0);
     REQUIRE(same_events(contents.events, events, events.size() - contents.events.size()));
-}
-
-TEST_CASE("a recording that may not rotate stops at its limit and says why") {
-    ScratchFolder folder;
-    const auto path = folder.file("t");
-    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 0));
-    std::mt19937_64 random(3);
-    trib_event event;
-    int rc = 0;
-    uint64_t count = 0;
-    for (; count < 1000000 && rc == 0; count++) {
-        event = random_event(random);
-        rc = trib_trace_write(writer, &event);
-    }
-    REQUIRE(rc == -EFBIG);
-    REQUIRE(trib_trace_write_note(writer, "late") == -EFBIG);
-    REQUIRE(mentions(trib_trace_writer_stopped(writer), "trace_max"));
-    REQUIRE(trib_trace_writer_close(writer) == -EFBIG);
-    REQUIRE(read_bytes(path).size() <= kMax);
-    REQUIRE(read_bytes(path).size() > kMax / 2);
-    REQUIRE(mentions(stop_reason_of(path), "trace_max"));
-    const auto contents = read_trace(path);
-    REQUIRE(contents.end_result == 0);
-    REQUIRE(contents.events.size() == count - 1); // all that were taken
-}
-
-TEST_CASE("recording stops above the floor of free disk, and does not begin below it") {
-    ScratchFolder folder;
-    struct statvfs status;
-    REQUIRE(statvfs("/dev/shm", &status) == 0);
-    char place[] = "/dev/shm/tributary-XXXXXX";
-    REQUIRE(mkdtemp(place));
-    const auto path = std::string(place) + "/t";
-    const uint64_t free_bytes = static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
-    const Opened refused = try_open(path, limits_of(1ull << 30, 15, free_bytes + (64u << 20)));
-    REQUIRE(refused.rc == -ENOSPC);
-    REQUIRE(mentions(refused.error, "disk_floor"));
-    REQUIRE_FALSE(is_there(path));
-
-    trib_trace_writer *writer = open_writer(path, limits_of(1ull << 30, 15, free_bytes - (2u << 20)));
-    REQUIRE(std::string(trib_trace_writer_stopped(writer)).empty());
-    std::mt19937_64 random(3);
-    int rc = 0;
-    uint64_t count = 0;
-    for (; count < 4000000 && rc == 0; count++) {
-        const trib_event event = random_event(random);
-        rc = trib_trace_write(writer, &event);
-    }
-    REQUIRE(rc == -ENOSPC);
-    REQUIRE(mentions(trib_trace_writer_stopped(writer), "disk_floor"));
-    REQUIRE(trib_trace_writer_close(writer) == -ENOSPC);
-    const auto contents = read_trace(path);
-    const std::string reason = stop_reason_of(path);
-    REQUIRE(unlink(path.c_str()) == 0);
-    REQUIRE(rmdir(place) == 0);
-    REQUIRE(contents.end_result == 0);
-    REQUIRE(contents.events.size() == count - 1);
-    REQUIRE(mentions(reason, "disk_floor"));
-}
-
-TEST_CASE("a write that fails is taken back: what was written stays a whole trace that says why, without a signal") {
-    ScratchFolder folder;
-    const auto path = folder.file("t");
-    trib_trace_writer *writer = open_writer(path);
-    std::mt19937_64 random(3);
-    int rc = 0;
-    uint64_t count = 0;
-    {
-        FileSizeLimit limit(100000); // in the second block; SIGXFSZ has its default action, which ends the program
-        for (; count < 1000000 && rc == 0; count++) {
-            const trib_event event = random_event(random);
-            rc = trib_trace_write(writer, &event);
-        }
-    }
-    sigset_t pending;
-    sigpending(&pending);
-    REQUIRE_FALSE(sigismember(&pending, SIGXFSZ));
-    REQUIRE(rc == -EFBIG);
-    REQUIRE(trib_trace_flush(writer) == -EFBIG);
-    REQUIRE(mentions(trib_trace_writer_stopped(writer), "File too large"));
-    REQUIRE(trib_trace_writer_close(writer) == -EFBIG);
-    REQUIRE(read_bytes(path).size() < 100000);
-    const auto contents = read_trace(path);
-    INFO(contents.error);
-    REQUIRE(contents.end_result == 0);
-    REQUIRE(contents.events.size() > 500);
-    REQUIRE(contents.events.size() < count);
-    std::mt19937_64 again(3);
-    for (const auto &read : contents.events)
-        if (!same_event(read, random_event(again)))
-            FAIL("not a prefix");
-    REQUIRE(mentions(stop_reason_of(path), "File too large"));
-}
-
-TEST_CASE("a recording that cannot go on in a new file stays whole under its name and says why") {
-    ScratchFolder folder;
-    const auto path = folder.file("t");
-    trib_trace_writer *writer = open_writer(path, limits_of(kMax, 8));
-    write_bytes(path + ".1", "somebody's");
-    std::mt19937_64 random(3);
-    int rc = 0;
-    uint64_t count = 0;
-    for (; count < 1000000 && rc == 0; count++) {
-        const trib_event event = random_event(random);
-        rc = trib_trace_write(writer, &event);
-    }
-    REQUIRE(rc == -EEXIST);
-    REQUIRE(trib_trace_writer_close(writer) == -EEXIST);
-    REQUIRE(read_bytes(path + ".1") == "somebody's");
-    const auto contents = read_trace(path);
-    REQUIRE(contents.end_result == 0);
-    REQUIRE(contents.events.size() == count - 1);
-    REQUIRE(mentions(stop_reason_of(path), "new file"));
 }
 
 TEST_CASE("a trace that somebody moved away goes on where it should be") {

@@ -5,6 +5,7 @@
 #include "volume/volume.h"
 
 #include <cerrno>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -467,4 +468,21 @@ TEST_CASE("what the drive refuses in the middle of a write is the write's answer
     v.take();
     REQUIRE(v.write(7, 0, 2 * PAGE) == 0);
     REQUIRE(v.take() == Ios{{'w', 0, 1, 1}, {'w', 2, 1, 1}});
+}
+
+TEST_CASE("a read across a hole of exabytes finds what lies behind it, at once") {
+    Volume volume(1000);
+    REQUIRE(volume.write(1, 0, PAGE) == 0);
+    REQUIRE(volume.write(1, 1ull << 62, PAGE) == 0);
+    volume.take();
+    const clock_t start = clock();
+    for (unsigned i = 0; i < 10000; i++)
+        REQUIRE(volume.read(1, 0, INT64_MAX) == 0);
+    CHECK(clock() - start < 2 * CLOCKS_PER_SEC);
+    const std::vector<Io> ios = volume.take();
+    REQUIRE(ios.size() == 20000);
+    CHECK(ios[0].kind == 'r');
+    CHECK(ios[0].lba == volume.at(1, 0));
+    CHECK(ios[1].lba == volume.at(1, (1ull << 62) / PAGE));
+    CHECK(ios[1].blocks == 1);
 }

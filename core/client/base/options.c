@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/switched.h"
 
 #define PAIRS_MAX 64
@@ -255,18 +256,41 @@ int trib_options_take(struct trib_options *options, const struct trib_option_spe
     return code;
 }
 
+#define UNKNOWN     "unknown option '"
+#define VALID_HERE  "; valid here:"
+#define VALID_BYTES 440 /* of the list */
+#define CUT         " ..."
+
+/* What is left out of a list shows at its end; no word of it is cut. */
+static void cut_at_word(char *text, size_t capacity) {
+    size_t end = capacity - sizeof CUT;
+
+    while (end > 0 && text[end] != ' ')
+        end--;
+    memcpy(text + end, CUT, sizeof CUT);
+}
+
 static void list_keys(const struct trib_option_spec *specs, char *text, size_t capacity) {
     size_t used = strlen(text);
 
+    if (used >= sizeof CUT && strcmp(text + used + 1 - sizeof CUT, CUT) == 0)
+        return;
     for (const struct trib_option_spec *spec = specs; spec->key && used < capacity; spec++)
         used += (size_t)snprintf(text + used, capacity - used, " %s", spec->key);
+    if (used >= capacity)
+        cut_at_word(text, capacity);
 }
 
-#define VALID_HERE  "; valid here:"
-#define VALID_BYTES 440 /* of the list */
+static const char *nearest_key(const struct trib_option_spec *specs, const char *typed, const char *best) {
+    for (const struct trib_option_spec *spec = specs; spec->key; spec++)
+        if (trib_is_near(typed, spec->key) && (!best || trib_edits(typed, spec->key) < trib_edits(typed, best)))
+            best = spec->key;
+    return best;
+}
 
 int trib_options_finish(const struct trib_options *options, struct trib_error *error) {
     const struct pair *left = NULL;
+    const char *meant = NULL;
     char valid[VALID_BYTES + 1] = "";
 
     for (unsigned i = 0; i < options->pair_count && !left; i++)
@@ -274,20 +298,30 @@ int trib_options_finish(const struct trib_options *options, struct trib_error *e
             left = &options->pairs[i];
     if (!left)
         return 0;
-    for (unsigned i = 0; i < options->taken_count; i++)
+    for (unsigned i = 0; i < options->taken_count; i++) {
+        meant = nearest_key(options->taken[i], left->key, meant);
         list_keys(options->taken[i], valid, sizeof valid);
-    return trib_fail(error, -EINVAL, "unknown option '%s'" VALID_HERE "%s", left->key, valid);
+    }
+    return trib_fail(error, -EINVAL, UNKNOWN "%s'%s%s%s" VALID_HERE "%s", left->key, meant ? " (did you mean " : "",
+                     meant ? meant : "", meant ? "?)" : "", valid);
 }
 
 void trib_options_add_valid(struct trib_error *error, const struct trib_option_spec *specs) {
-    char *list = strstr(error->text, VALID_HERE), rest[sizeof error->text], own[VALID_BYTES + 1] = "";
+    const char *list = strstr(error->text, VALID_HERE);
+    char before[sizeof error->text], rest[sizeof error->text], own[VALID_BYTES + 1] = "";
 
-    if (!list || strncmp(error->text, "unknown option '", 16) != 0)
+    if (!list || strncmp(error->text, UNKNOWN, sizeof UNKNOWN - 1) != 0)
         return;
-    list += sizeof VALID_HERE - 1;
-    memcpy(rest, list, strlen(list) + 1);
+    snprintf(before, sizeof before, "%s", error->text + sizeof UNKNOWN - 1);
+    before[strcspn(before, "'")] = '\0'; /* the key */
+    const char *meant = strchr(error->text, '(') ? NULL : nearest_key(specs, before, NULL);
+    snprintf(before, sizeof before, "%.*s", (int)(list - error->text), error->text);
+    snprintf(rest, sizeof rest, "%s", list + sizeof VALID_HERE - 1);
     list_keys(specs, own, sizeof own);
-    snprintf(list, sizeof error->text - (size_t)(list - error->text), "%s%s", own, rest);
+    int bytes = snprintf(error->text, sizeof error->text, "%s%s%s%s" VALID_HERE "%s%s", before,
+                         meant ? " (did you mean " : "", meant ? meant : "", meant ? "?)" : "", own, rest);
+    if ((size_t)bytes >= sizeof error->text)
+        cut_at_word(error->text, sizeof error->text);
 }
 
 int trib_options_rest(const struct trib_options *options, char *text, size_t capacity, struct trib_error *error) {

@@ -2,15 +2,21 @@
 #include "producer/aside.h"
 
 #include <errno.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include "base/raw.h"
 
-/* No exit signal: the program's SIGCHLD handler and its wait for any child know nothing of the task (wait(2), __WALL).
- */
-#define FLAGS ((long)(CLONE_VM | CLONE_VFORK))
+/* A thread, which nobody can wait for. The kernel clears a word and wakes who waits for it once the thread uses the
+ * memory no more. */
+#define THREAD_FLAGS ((long)(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_FILES | CLONE_CHILD_CLEARTID))
+#define COPIED_MAX   64 /* descriptors that the kernel copies at least, even if all are to be closed */
 
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n"
@@ -19,10 +25,10 @@ __asm__(".pushsection .text\n"
         ".type trib_aside_clone, @function\n"
         "trib_aside_clone:\n"
         "    .cfi_startproc\n"
+        "    mov %r8, %r10\n" /* the word that is cleared */
         "    mov %rdx, %r8\n" /* work: the kernel reads r8 only with CLONE_SETTLS */
         "    mov %rcx, %r9\n" /* arg */
         "    xor %edx, %edx\n"
-        "    xor %r10d, %r10d\n"
         "    mov $56, %eax\n" /* SYS_clone */
         "    syscall\n"
         "    test %rax, %rax\n"
@@ -41,16 +47,103 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 _Static_assert(SYS_clone == 56 && SYS_exit == 60, "the numbers above");
 #else
-long trib_aside_clone(long flags, void *stack_top, int (*work)(void *arg), void *arg) {
-    int pid = clone(work, stack_top, (int)flags, arg);
+long trib_aside_clone(long flags, void *stack_top, int (*work)(void *arg), void *arg, int *cleared) {
+    int pid = clone(work, stack_top, (int)flags, arg, NULL, NULL, cleared);
 
     return pid < 0 ? -errno : pid;
 }
 #endif
 
+/* ---- a thread with descriptors of its own ---- */
+
+/* File systems that do nothing when one of several descriptors of a file is closed. Others (NFS, FUSE, message queues)
+ * write pages, wait for their server, take the error that the program would have got, or end its notification. */
+static bool is_indifferent(long type) {
+    static const unsigned known[] = {0xef53 /* ext2 to ext4 */, 0x58465342 /* xfs */,   0x9123683e /* btrfs */,
+                                     0xf2f52010 /* f2fs */,     0x2fc12fc1 /* zfs */,   0xca451a4e /* bcachefs */,
+                                     0x01021994 /* tmpfs */,    0x858458f6 /* ramfs */, 0x794c7630 /* overlay */,
+                                     0x4d44 /* vfat */,         0x2011bab0 /* exfat */, 0x9660 /* iso */,
+                                     0x73717368 /* squashfs */, 0xe0f5e1e2 /* erofs */, 0x958458f6 /* hugetlbfs */,
+                                     0x9fa0 /* proc */,         0x62656572 /* sysfs */, 0x63677270 /* cgroup2 */};
+
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i] == (unsigned)type)
+            return true;
+    return false;
+}
+
+static bool may_copy(int fd) {
+    struct stat status;
+    struct statfs system;
+
+    if (TRIB_RAW(SYS_fstat, fd, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
+        return true;
+    return TRIB_RAW(SYS_fstatfs, fd, &system) == 0 && is_indifferent((long)system.f_type);
+}
+
+/* An empty table: Linux 5.9 copies the first descriptors, and closes them. */
+static int leave_descriptors(void) {
+    for (int fd = 0; fd < COPIED_MAX; fd++)
+        if (!may_copy(fd))
+            return -EOPNOTSUPP;
+    return (int)TRIB_RAW(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE);
+}
+
+struct task {
+    int lives; /* cleared by the kernel */
+    int code;
+    int (*work)(void *arg);
+    void *arg;
+};
+
+static int begin(void *arg) {
+    struct task *task = arg;
+
+    task->code = leave_descriptors();
+    if (task->code == 0)
+        task->code = task->work(task->arg);
+    return 0;
+}
+
+static int run_in_thread(int (*begin_with)(void *task), int (*work)(void *arg), void *arg, void *stack) {
+    struct task *task = stack;
+    char *top = (char *)stack + TRIB_ASIDE_STACK_BYTES;
+
+    *task = (struct task){.lives = 1, .work = work, .arg = arg};
+    long thread = trib_aside_clone(THREAD_FLAGS, top, begin_with, task, &task->lives);
+    if (thread < 0)
+        return (int)thread;
+    while (__atomic_load_n(&task->lives, __ATOMIC_ACQUIRE))
+        TRIB_RAW(SYS_futex, &task->lives, FUTEX_WAIT, 1, 0);
+    return task->code;
+}
+
+/* unshare of memory that nobody shares does nothing, and is refused where somebody does: then others would see
+ * descriptors come and go, take their numbers, or inherit them. */
 int trib_aside(int (*work)(void *arg), void *arg, void *stack) {
+    if (TRIB_RAW(SYS_unshare, CLONE_VM) == 0) {
+        int code = work(arg);
+        if (code != -EMFILE)
+            return code;
+    }
+    return run_in_thread(begin, work, arg, stack);
+}
+
+/* ---- a process ---- */
+
+static int end_at_once(void *task) {
+    (void)task;
+    return 0;
+}
+
+int trib_aside_as_process(int (*work)(void *arg), void *arg, void *stack) {
     int status = 0;
-    long pid = trib_aside_clone(FLAGS, (char *)stack + TRIB_ASIDE_STACK_BYTES, work, arg);
+
+    /* A thread cannot be where the first child would be the init of a PID namespace, whose end ends it. */
+    if (run_in_thread(end_at_once, 0, 0, stack) == -EINVAL)
+        return -EINVAL;
+    long pid = trib_aside_clone(CLONE_VM | CLONE_VFORK, (char *)stack + TRIB_ASIDE_STACK_BYTES, work, arg, NULL);
+
     while (pid > 0 && TRIB_RAW(SYS_wait4, pid, &status, __WALL, 0) == -EINTR)
         ;
     if (pid < 0)

@@ -178,13 +178,30 @@ static void replace(struct trib_client *client, struct trib_attachment *next, ui
         retire(former, now_ns);
 }
 
+/* Of the writes that wait in the ring of a daemon that is gone. */
+static uint64_t untaken_bytes(const struct trib_attachment *at) {
+    uint64_t tail = at ? atomic_load(&at->ring.ends->tail) : 0, head = at ? atomic_load(&at->ring.ends->head) : 0;
+    uint64_t bytes = 0;
+
+    for (uint64_t ticket = head; at && tail - head <= at->ring.mask + 1 && ticket != tail; ticket++) {
+        const struct trib_event *event = trib_ring_event(&at->ring, ticket);
+        if (trib_ring_turn(&at->ring, ticket) == TRIB_RING_FILLED && event->kind == TRIB_EVENT_WRITE)
+            bytes += event->length_bytes;
+    }
+    return bytes;
+}
+
 static int join_alone(struct trib_client *client, uint64_t now_ns) {
     struct trib_hand *hand = client->hand;
     struct trib_attachment *current = atomic_load(&hand->current), *next = find_free(hand, now_ns);
-    int rc = next ? trib_join(client, current ? current->epoch : 0, next) : -EAGAIN;
+    uint64_t waiting_bytes = untaken_bytes(current);
 
+    atomic_fetch_add(&hand->missed_bytes, waiting_bytes); /* the next daemon is told of these events, too */
+    int rc = next ? trib_join(client, current ? current->epoch : 0, next) : -EAGAIN;
     if (rc == 0)
         replace(client, next, now_ns);
+    else
+        atomic_fetch_sub(&hand->missed_bytes, waiting_bytes);
     uint64_t backoff_ns = atomic_load(&hand->backoff_ns) * 2, wait_ns = KEPT_NS;
     if (rc && rc != -EALREADY) {
         backoff_ns = backoff_ns < BACKOFF_NS_MIN ? BACKOFF_NS_MIN : backoff_ns;

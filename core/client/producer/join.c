@@ -6,18 +6,18 @@
 #include <linux/memfd.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "base/raw.h"
 #include "producer/client.h"
 
-#define JOIN_WAIT_MS   200
+#define JOIN_WAIT_MS   200 /* for the answer of a daemon that lives */
+#define STALE_WAIT_MS  2   /* of one that shows no life: it may be stopped, and nobody waits for that */
 #define STATUS_WAIT_MS 1000
-#define DESCRIPTORS    16u /* that the task needs, whatever the program's limit is */
-#define GIVEN_MAX      2   /* descriptors of an answer */
+#define GIVEN_MAX      2 /* descriptors of an answer */
 
 struct errand {
     const char *address;
@@ -26,7 +26,6 @@ struct errand {
     char *text; /* of a status; NULL for a join */
     size_t capacity;
     long text_bytes;
-    int code;
 };
 
 /* Without libc's functions, which a sanitizer may stand in front of. */
@@ -40,15 +39,18 @@ static void clear(void *to, size_t count) {
         ((volatile char *)to)[i] = 0;
 }
 
-/* The task's own descriptors and limits: the program keeps its. */
-static void make_room(void) {
-    struct rlimit limit = {0, 0};
+/* A daemon that lives touches its socket (listener.c). Wrong clocks and sockets that it may not touch cost patience,
+ * not the join. */
+static int patience_ms(const char *address) {
+    struct timespec now = {0, 0};
+    struct stat status;
 
-    TRIB_RAW(SYS_close_range, 0, ~0u, 0);
-    if (TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {
-        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
-        TRIB_RAW(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, 0);
-    }
+    clear(&status, sizeof status);
+    if (TRIB_RAW(SYS_newfstatat, AT_FDCWD, address, &status, 0) != 0 ||
+        TRIB_RAW(SYS_clock_gettime, CLOCK_REALTIME, &now) != 0)
+        return STALE_WAIT_MS;
+    int64_t age_ns = (int64_t)(now.tv_sec - status.st_mtim.tv_sec) * 1000000000 + now.tv_nsec - status.st_mtim.tv_nsec;
+    return age_ns > (int64_t)TRIB_SILENCE_NS ? STALE_WAIT_MS : JOIN_WAIT_MS;
 }
 
 long trib_connect(const char *address) {
@@ -61,7 +63,23 @@ long trib_connect(const char *address) {
         to.sun_path[length] = address[length];
     long fd = TRIB_RAW(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     long rc = fd < 0 ? fd : TRIB_RAW(SYS_connect, fd, &to, offsetof(struct sockaddr_un, sun_path) + length + 1);
-    return rc < 0 ? (rc == -EAGAIN ? -ETIMEDOUT : rc) : fd;
+    if (rc >= 0)
+        return fd;
+    if (fd >= 0)
+        TRIB_RAW(SYS_close, fd);
+    return rc == -EAGAIN ? -ETIMEDOUT : rc;
+}
+
+/* For two descriptors of an answer: what does not fit into a full table is lost without an error. */
+static int look_for_room(long socket) {
+    long one = TRIB_RAW(SYS_fcntl, socket, F_DUPFD_CLOEXEC, 0);
+    long two = one < 0 ? one : TRIB_RAW(SYS_fcntl, socket, F_DUPFD_CLOEXEC, 0);
+
+    if (one >= 0)
+        TRIB_RAW(SYS_close, one);
+    if (two >= 0)
+        TRIB_RAW(SYS_close, two);
+    return two < 0 ? (int)two : 0;
 }
 
 union control {
@@ -84,7 +102,7 @@ static long send_request(long socket, const struct trib_request *request) {
     union control control;
 
     prepare(&message, &part, &control);
-    long process = TRIB_RAW(SYS_pidfd_open, TRIB_RAW(SYS_getppid), 0);
+    long process = TRIB_RAW(SYS_pidfd_open, TRIB_RAW(SYS_getpid), 0);
     if (process >= 0) {
         int given = (int)process;
         control.head.cmsg_len = CMSG_LEN(sizeof given);
@@ -123,6 +141,12 @@ static long receive(long socket, void *to, size_t capacity, int given[GIVEN_MAX]
         copy(given, CMSG_DATA(&control.head), bytes < GIVEN_MAX * sizeof(int) ? bytes : GIVEN_MAX * sizeof(int));
     }
     return got > 0 ? got : got < 0 ? got : -ECONNRESET;
+}
+
+static void close_given(const int given[GIVEN_MAX]) {
+    for (int i = 0; i < GIVEN_MAX; i++)
+        if (given[i] >= 0)
+            TRIB_RAW(SYS_close, given[i]);
 }
 
 /* Memory that cannot shrink under us: else a hostile daemon could have us killed by SIGBUS. */
@@ -189,14 +213,14 @@ static int join(long socket, struct errand *errand) {
     int given[GIVEN_MAX];
 
     clear(&answer, sizeof answer);
-    long got = receive(socket, &answer, sizeof answer, given, JOIN_WAIT_MS);
-    if (got < 0)
-        return (int)got;
-    if (got != sizeof answer || answer.magic != TRIB_WIRE_MAGIC || answer.version != TRIB_WIRE_VERSION)
-        return -EPROTO;
-    int rc = answer.code ? answer.code : map_answer(errand->into, &answer, given);
-    if (rc && !answer.code)
-        give_up(socket, &errand->request, rc);
+    long got = receive(socket, &answer, sizeof answer, given, patience_ms(errand->address));
+    int rc = got < 0 ? (int)got : -EPROTO;
+    if (got == sizeof answer && answer.magic == TRIB_WIRE_MAGIC && answer.version == TRIB_WIRE_VERSION) {
+        rc = answer.code ? answer.code : map_answer(errand->into, &answer, given);
+        if (rc && !answer.code)
+            give_up(socket, &errand->request, rc);
+    }
+    close_given(given);
     return rc;
 }
 
@@ -204,14 +228,18 @@ static int run(void *arg) {
     struct errand *errand = arg;
     int given[GIVEN_MAX];
 
-    make_room();
-    long socket = trib_connect(errand->address), rc = socket < 0 ? socket : send_request(socket, &errand->request);
-    if (rc >= 0 && errand->text)
+    long socket = trib_connect(errand->address), rc = socket < 0 ? socket : look_for_room(socket);
+    if (rc >= 0)
+        rc = send_request(socket, &errand->request);
+    if (rc >= 0 && errand->text) {
         errand->text_bytes = rc = receive(socket, errand->text, errand->capacity, given, STATUS_WAIT_MS);
-    else if (rc >= 0)
+        close_given(given);
+    } else if (rc >= 0) {
         rc = join(socket, errand);
-    errand->code = rc < 0 ? (int)rc : 0;
-    return 0;
+    }
+    if (socket >= 0)
+        TRIB_RAW(SYS_close, socket);
+    return rc < 0 ? (int)rc : 0;
 }
 
 static struct trib_request request_of(const struct trib_client *client, enum trib_request_kind kind, uint32_t detail) {
@@ -236,15 +264,14 @@ int trib_join(struct trib_client *client, uint64_t epoch, struct trib_attachment
     struct trib_hand *hand = client->hand;
     struct errand *errand = (struct errand *)(void *)hand->errand;
 
-    *errand = (struct errand){.address = client->address, .into = into, .code = -EINTR};
+    *errand = (struct errand){.address = client->address, .into = into};
     errand->request = request_of(client, TRIB_REQUEST_JOIN, 0);
     errand->request.epoch = epoch;
     errand->request.missed_events = atomic_load_explicit(&hand->missed_events, memory_order_relaxed) + untaken(hand);
     errand->request.missed_bytes = atomic_load_explicit(&hand->missed_bytes, memory_order_relaxed);
     errand->request.program_bytes = client->program_bytes;
     copy(errand->request.program, client->program, client->program_bytes);
-    int rc = trib_aside(run, errand, hand->stack);
-    return rc < 0 ? rc : errand->code;
+    return trib_aside(run, errand, hand->stack);
 }
 
 _Static_assert(sizeof(struct errand) <= TRIB_ERRAND_BYTES, "the hand has room for it");
@@ -257,12 +284,12 @@ static long ask(struct trib_client *client, enum trib_status_kind kind, void *to
     if (memory < 0 && memory > -4096)
         return memory;
     struct errand *errand = (struct errand *)((char *)memory + TRIB_ASIDE_STACK_BYTES);
-    *errand = (struct errand){.address = client->address, .text = to, .capacity = capacity, .code = -EINTR};
+    *errand = (struct errand){.address = client->address, .text = to, .capacity = capacity};
     errand->request = request_of(client, TRIB_REQUEST_STATUS, (uint32_t)kind);
     uint64_t before = trib_aside_block();
     int rc = trib_aside(run, errand, (void *)memory);
     trib_aside_unblock(before);
-    long result = rc < 0 ? rc : errand->code < 0 ? errand->code : errand->text_bytes;
+    long result = rc < 0 ? rc : errand->text_bytes;
     TRIB_RAW(SYS_munmap, memory, bytes);
     return result;
 }

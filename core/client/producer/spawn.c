@@ -66,7 +66,7 @@ static int become(void *arg) {
 }
 
 static long clone_daemon(struct start *start) {
-    return trib_aside_clone(CLONE_VM | CLONE_VFORK, start->daemon_stack + TRIB_ASIDE_STACK_BYTES, become, start);
+    return trib_aside_clone(CLONE_VM | CLONE_VFORK, start->daemon_stack + TRIB_ASIDE_STACK_BYTES, become, start, NULL);
 }
 
 /* Its parent, for as long as it takes to answer. */
@@ -98,9 +98,10 @@ static int start_and_wait(void *arg) {
 static int look_for_daemon(void *arg) {
     struct start *start = arg;
 
-    TRIB_RAW(SYS_close_range, 0, ~0u, 0);
-    start->code = trib_connect(start->arguments[ADDRESS_AT]) < 0 ? -ECONNREFUSED : 0;
-    return 0;
+    long socket = trib_connect(start->arguments[ADDRESS_AT]);
+    if (socket >= 0)
+        TRIB_RAW(SYS_close, socket);
+    return socket < 0 ? (int)socket : 0;
 }
 
 /* ---- what to start, and where ---- */
@@ -147,13 +148,16 @@ static int find_folder(char *folder, size_t capacity) {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     struct stat status;
     uid_t self = geteuid();
+    int length = 0;
 
     if (runtime && runtime[0] == '/' && stat(runtime, &status) == 0 && status.st_uid == self)
-        snprintf(folder, capacity, "%.80s/tributary", runtime);
+        length = snprintf(folder, capacity, "%s/tributary", runtime);
     else if (self == 0)
         snprintf(folder, capacity, "/run/tributary");
     else
         snprintf(folder, capacity, "/tmp/tributary-%lu", (unsigned long)self);
+    if (length < 0 || (size_t)length >= capacity)
+        return -ENAMETOOLONG;
     if (mkdir(folder, self == 0 && !runtime ? 0755 : 0700) != 0 && errno != EEXIST)
         return -errno;
     if (lstat(folder, &status) != 0)
@@ -187,9 +191,11 @@ static int name_address(const char *options, char *address, size_t capacity) {
     return length > 0 && (size_t)length < capacity ? 0 : -ENAMETOOLONG;
 }
 
-static int run_aside(int (*work)(void *arg), struct start *start) {
+typedef int aside(int (*work)(void *arg), void *arg, void *stack);
+
+static int run_aside(aside *how, int (*work)(void *arg), struct start *start) {
     uint64_t before = trib_aside_block();
-    int code = trib_aside(work, start, start->stack);
+    int code = how(work, start, start->stack);
 
     trib_aside_unblock(before);
     return code;
@@ -197,11 +203,13 @@ static int run_aside(int (*work)(void *arg), struct start *start) {
 
 static int run(struct start *start, struct trib_error *error) {
     fill_environment(start);
-    int code = run_aside(start_and_wait, start);
+    int code = run_aside(trib_aside_as_process, start_and_wait, start);
 
     code = code < 0 ? code : start->code;
     if (code == -ETIMEDOUT)
         return trib_fail(error, code, "%s did not answer within %d s", start->program, READY_WAIT_S);
+    if (code == -EINVAL)
+        return trib_fail(error, code, "no daemon can be started: it would be the init of the children's PID namespace");
     if (code)
         return trib_fail(error, code, "cannot start %s: %s", start->program, strerror(-code));
     char *sentence = start->answer;
@@ -220,7 +228,7 @@ int trib_client_start_daemon(const char *options, char *address, size_t capacity
         return trib_fail(error, -ENOMEM, "no memory to start a daemon");
     const char *arguments[] = {"trib", "daemon", "--private", "--address", address, "--ready", "3", "--set", options};
     memcpy(start->arguments, arguments, sizeof arguments);
-    if (run_aside(look_for_daemon, start) == 0 && start->code == 0)
+    if (run_aside(trib_aside, look_for_daemon, start) == 0)
         code = 0; /* started by an earlier process of the tree: no program need be loaded to find that out */
     else if (find_program(start))
         code = run(start, error);

@@ -25,6 +25,9 @@
 
 /* A daemon says that it lives at every poll (1 to 16 ms). After this long a process asks for it again. */
 #define TRIB_SILENCE_NS 500000000ull
+/* How often its listener touches the socket, for those who have no table yet: they wait for the answer of a daemon that
+ * lives, and not for that of one that is stopped. */
+#define TRIB_TOUCH_NS 100000000ull
 
 /* ---- a process's ring: read and written by that process and the daemon ---- */
 

@@ -125,7 +125,9 @@ static int tributary_open(void **self, const struct trib_policy_env *env, struct
     if (code)
         return code;
     if (!env->blocks)
-        return trib_fail(error, -EINVAL, "tributary: needs a drive with a known capacity");
+        return trib_fail(error, -EINVAL,
+                         "tributary: needs a drive with a known capacity: use "
+                         "drive=emulated,capacity=SIZE, or another policy");
     struct tributary *t = calloc(1, sizeof *t);
     if (!t)
         return trib_fail(error, -ENOMEM, "tributary: out of memory");

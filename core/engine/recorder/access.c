@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/access.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <grp.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -86,4 +90,51 @@ bool trib_access_allows(const struct trib_access *access, uid_t user, gid_t grou
 
 bool trib_access_has_others(const struct trib_access *access) {
     return access->everyone || access->user_count || access->group_count;
+}
+
+/* ---- as an ACL ---- */
+
+struct acl {
+    struct posix_acl_xattr_header head;
+    struct posix_acl_xattr_entry entries[2 * TRIB_ACCESS_MAX + 5];
+};
+
+static void add_entry(struct acl *acl, unsigned *count, uint16_t tag, uint32_t id) {
+    uint16_t rights = tag == ACL_GROUP_OBJ || tag == ACL_OTHER ? 0 : ACL_READ | ACL_WRITE;
+
+    acl->entries[(*count)++] = (struct posix_acl_xattr_entry){htole16(tag), htole16(rights), htole32(id)};
+}
+
+/* In the order of numbers, each once, as the kernel wants them. */
+static void add_sorted(struct acl *acl, unsigned *count, uint16_t tag, const uint32_t *ids, unsigned id_count) {
+    uint64_t next = 0;
+
+    for (;;) {
+        uint64_t least = UINT64_MAX;
+        for (unsigned i = 0; i < id_count; i++)
+            if (ids[i] >= next && ids[i] < least)
+                least = ids[i];
+        if (least == UINT64_MAX)
+            return;
+        add_entry(acl, count, tag, (uint32_t)least);
+        next = least + 1;
+    }
+}
+
+int trib_access_admit(const struct trib_access *access, const char *path) {
+    struct acl acl = {.head = {htole32(POSIX_ACL_XATTR_VERSION)}};
+    uint32_t users[TRIB_ACCESS_MAX + 1] = {0}; /* root, too, where it has no power over files */
+    unsigned count = 0;
+
+    if (access->everyone)
+        return -EINVAL;
+    memcpy(users + 1, access->users, access->user_count * sizeof *users);
+    add_entry(&acl, &count, ACL_USER_OBJ, ACL_UNDEFINED_ID);
+    add_sorted(&acl, &count, ACL_USER, users, access->user_count + 1);
+    add_entry(&acl, &count, ACL_GROUP_OBJ, ACL_UNDEFINED_ID);
+    add_sorted(&acl, &count, ACL_GROUP, access->groups, access->group_count);
+    add_entry(&acl, &count, ACL_MASK, ACL_UNDEFINED_ID);
+    add_entry(&acl, &count, ACL_OTHER, ACL_UNDEFINED_ID);
+    size_t bytes = sizeof acl.head + count * sizeof *acl.entries;
+    return setxattr(path, "system.posix_acl_access", &acl, bytes, 0) ? -errno : 0;
 }

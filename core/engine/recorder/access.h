@@ -8,6 +8,8 @@
 
 #include <tributary/error.h>
 
+TRIB_C_BEGIN
+
 #define TRIB_ACCESS_MAX 32u
 
 struct trib_access {
@@ -26,4 +28,9 @@ bool trib_access_allows(const struct trib_access *access, uid_t user, gid_t grou
 /* Whether anybody but the owner may: the socket then takes connections from all, and each is asked who it is. */
 bool trib_access_has_others(const struct trib_access *access);
 
+/* Lets those on the list write to a file, and no other user (a POSIX ACL). 0; -ENOTSUP and others: this file system has
+ * none. -EINVAL: everyone is on the list. */
+int trib_access_admit(const struct trib_access *access, const char *path);
+
+TRIB_C_END
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages on the socket: whole or not at all, never blocking, at most one descriptor in. No state. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,33 +29,51 @@ bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, 
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *answer;
 }
 
-/* More descriptors than one are closed. */
-long trib_exchange_receive(int socket, struct trib_request *request, int *process) {
+/* A pidfd says so there; nobody else's code is run to ask. */
+static bool is_pidfd(int fd) {
+    return trib_exchange_pid(fd) != -1;
+}
+
+/* The message is looked at before it is taken: with it go its descriptors, and closing those might take long. */
+long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign) {
     struct iovec part = {request, sizeof *request};
     union {
         struct cmsghdr head;
-        char bytes[CMSG_SPACE(4 * sizeof(int))];
+        char bytes[CMSG_SPACE(sizeof(int))];
     } given = {.bytes = {0}};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &given, .msg_controllen = sizeof given};
-    long got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &given, .msg_controllen = CMSG_LEN(sizeof(int))};
+    long got = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    int fd = -1;
 
-    *process = -1;
+    *process = *foreign = -1;
     if (got < 0)
         return -errno;
-    for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
-        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
-            continue;
-        size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(head) + i * sizeof fd, sizeof fd);
-            if (*process < 0)
-                *process = fd;
-            else
-                close(fd);
-        }
-    }
-    return got;
+    if (message.msg_controllen >= CMSG_LEN(sizeof fd) && given.head.cmsg_level == SOL_SOCKET &&
+        given.head.cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(&given.head), sizeof fd);
+    if (fd >= 0 && is_pidfd(fd))
+        *process = fd;
+    else
+        *foreign = fd;
+    if (*foreign >= 0 || message.msg_flags & MSG_CTRUNC)
+        return -EBADMSG;
+    return got ? recv(socket, request, sizeof *request, MSG_DONTWAIT) : 0;
+}
+
+/* The process behind a pidfd as the kernel numbers it here; 0 = not visible; -1 = not a pidfd. */
+pid_t trib_exchange_pid(int process) {
+    char path[48], text[512], *line;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", process);
+    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return -1;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    line = strstr(text, "\nPid:\t");
+    return !line ? -1 : atol(line + 6) > 0 ? (pid_t)atol(line + 6) : 0;
 }
 
 bool trib_exchange_is_whole(const struct trib_request *request, long length) {

@@ -2,9 +2,6 @@
 /* How a process gets its ring. Rings come out of a small stock, so that a process that joins does not wait for memory
  * to be made; each belongs to one program of one process, until that ends. The listener's thread only. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,40 +43,22 @@ void trib_stock_drop(struct trib_listener *listener) {
 /* ---- programs ---- */
 
 /* Only this thread adds; the merger reads what the count covers. */
-static uint16_t number_of_program(struct trib_recorder *recorder, const char *path, size_t length) {
-    uint64_t key = trib_hash(path, length);
-    uint32_t count = atomic_load_explicit(&recorder->program_count, memory_order_relaxed);
+static uint16_t number_of_program(struct trib_recorder *recorder, const struct trib_request *request, uid_t user) {
+    const char *path = request->program;
+    size_t length = request->program_bytes;
+    uint32_t number = trib_numbers_add(&recorder->program_numbers, trib_hash(path, length), user);
     const size_t room = sizeof recorder->programs[0];
 
-    for (uint32_t i = 0; i < count; i++)
-        if (recorder->program_keys[i] == key)
-            return (uint16_t)i;
-    if (count == TRIB_PROGRAMS_MAX)
-        return TRIB_PROGRAMS_MAX - 1;
-    recorder->program_keys[count] = key;
+    if (number == TRIB_NUMBERS_UNKNOWN || number < atomic_load_explicit(&recorder->program_count, memory_order_relaxed))
+        return (uint16_t)number;
     size_t kept = length < room ? length : room - 1; /* the end tells more than the beginning */
-    memcpy(recorder->programs[count], path + length - kept, kept);
-    atomic_store_explicit(&recorder->program_count, count + 1, memory_order_release);
-    return (uint16_t)count;
+    memcpy(recorder->programs[number], path + length - kept, kept);
+    atomic_store_explicit(&recorder->program_count, number + 1, memory_order_release);
+    return (uint16_t)number;
 }
+_Static_assert(TRIB_PROGRAMS_MAX == TRIB_NUMBERS, "each number has room for a name");
 
 /* ---- joining ---- */
-
-/* The process behind a pidfd as the kernel numbers it here; 0 = not visible, or no pidfd. */
-static pid_t pid_of(int process) {
-    char path[48], text[512], *line;
-    int fd;
-    ssize_t got = 0;
-
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", process);
-    if (process < 0 || (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return 0;
-    got = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    line = strstr(text, "\nPid:\t");
-    return line && atol(line + 6) > 0 ? (pid_t)atol(line + 6) : 0;
-}
 
 /* What an earlier program of the same process left behind when it called exec. */
 static void release_former(struct trib_recorder *recorder, const struct trib_source *mine) {
@@ -119,9 +98,9 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
         (struct trib_text_ring){(uint8_t *)ring->memory + trib_ring_text_at(recorder->ring_events), ring->memory};
     source->image = request->image;
     source->number = listener->next_number++ & ((1u << (32 - TRIB_THREAD_BITS)) - 1);
-    source->program = number_of_program(recorder, request->program, request->program_bytes);
+    source->program = number_of_program(recorder, request, source->user);
     source->head = source->cursor = source->end = source->last_ns = source->text_at = 0;
-    source->counted_events = source->counted_bytes = 0;
+    source->counted_events = source->counted_bytes = source->cut_bytes = 0;
     source->counted_broken = source->counted_names = 0;
     source->damaged = source->is_gone = false;
     atomic_store_explicit(&source->gone, false, memory_order_relaxed);
@@ -136,7 +115,7 @@ static int watch_process(struct trib_listener *listener, struct trib_source *sou
     uint64_t tag = TRIB_TAG_PROCESS | (uint64_t)(source->generation & 0xffffffu) << 16 | index;
 
     source->user = peer->uid;
-    source->pid = pid_of(process);
+    source->pid = process >= 0 ? trib_exchange_pid(process) : 0;
     source->process = -1;
     if (process >= 0 && source->pid >= 0 && trib_listener_watch(listener, process, tag) == 0)
         source->process = process;
@@ -167,8 +146,11 @@ static int give_ring(struct trib_listener *listener, struct trib_connection *con
     int code = watch_process(listener, source, process, &connection->peer, request);
     if (code)
         return code;
-    if (!take_stock(listener, &ring))
+    if (!take_stock(listener, &ring)) {
+        if (source->process >= 0)
+            trib_listener_unwatch(listener, source->process);
         return -ENOMEM;
+    }
     set_up(listener, source, &ring, request);
     release_former(recorder, source);
     connection->joined = source;

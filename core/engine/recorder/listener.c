@@ -3,21 +3,30 @@
  * connection that says nothing is closed after a second, there are only so many of them, and one user, or all users
  * that are not on the list, have only a part of those. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "recorder/address.h"
 #include "recorder/listener.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
 
 #define CONNECTION_NS_MAX 1000000000ull
 #define EVENTS_MAX        64
+#define WELCOMED_MAX      512u /* between two looks at who says something */
 /* Of one user who is neither root nor the daemon's owner, and of all users who are not on the list. */
 #define CONNECTIONS_OF_USER_MAX 32u
 
@@ -25,6 +34,11 @@ int trib_listener_watch(struct trib_listener *listener, int fd, uint64_t tag) {
     struct epoll_event event = {.events = EPOLLIN | (tag & TRIB_TAG_PROCESS ? EPOLLONESHOT : 0), .data.u64 = tag};
 
     return epoll_ctl(listener->poll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* Before it is closed: whoever else has the descriptor would keep it in the poll, under a tag that others get. */
+void trib_listener_unwatch(struct trib_listener *listener, int fd) {
+    (void)epoll_ctl(listener->poll, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* ---- other requests ---- */
@@ -54,8 +68,22 @@ static void control(struct trib_listener *listener, struct trib_connection *conn
 
 /* ---- connections ---- */
 
+/* From now on nobody can send a descriptor here, where the kernel knows how to say that (6.16); what was sent before
+ * still waits. */
+static void want_no_descriptors(struct trib_connection *connection) {
+    const int no = 0;
+    char byte;
+
+    connection->is_bare = setsockopt(connection->fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no) == 0 &&
+                          recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 static void end_connection(struct trib_listener *listener, struct trib_connection *connection) {
-    close(connection->fd);
+    trib_listener_unwatch(listener, connection->fd);
+    if (connection->is_bare)
+        close(connection->fd);
+    else
+        trib_closer_add(listener, connection->fd);
     connection->fd = -1;
     connection->joined = NULL;
     listener->connection_count--;
@@ -69,34 +97,51 @@ static void refuse(struct trib_listener *listener, struct trib_connection *conne
     end_connection(listener, connection);
 }
 
+/* A whole request of somebody who is on the list. Keeps or closes `process`. */
+static void answer(struct trib_listener *listener, struct trib_connection *connection,
+                   const struct trib_request *request, int process) {
+    if (!connection->is_bare)
+        want_no_descriptors(connection);
+    if (request->kind == TRIB_REQUEST_JOIN) {
+        trib_listener_join(listener, connection, request, process);
+        return;
+    }
+    if (process >= 0)
+        close(process);
+    if (request->kind == TRIB_REQUEST_STATUS)
+        answer_status(listener, connection, request->detail);
+    else if (request->kind == TRIB_REQUEST_CONTROL)
+        control(listener, connection, request->detail);
+    else if (request->kind == TRIB_REQUEST_FAILED)
+        trib_listener_take_back(listener, connection);
+    else
+        refuse(listener, connection, -EPROTO);
+}
+
 static void serve(struct trib_listener *listener, struct trib_connection *connection) {
     struct trib_request request;
-    int process;
-    long length = trib_exchange_receive(connection->fd, &request, &process);
+    int process, foreign;
 
+    if (!trib_closer_has_room(connection->peer.uid)) {
+        end_connection(listener, connection); /* unread */
+        return;
+    }
+    long length = trib_exchange_receive(connection->fd, &request, &process, &foreign);
     if (length == -EAGAIN || length == -EINTR)
         return;
-    bool keeps_process = false;
-    if (length <= 0) {
-        end_connection(listener, connection);
-    } else if (!connection->is_allowed) { /* only now: an answer before the question would be lost with the socket */
-        refuse(listener, connection, -EACCES);
-    } else if (!trib_exchange_is_whole(&request, length) || request.version != TRIB_WIRE_VERSION) {
-        refuse(listener, connection, -EPROTO);
-    } else if (request.kind == TRIB_REQUEST_JOIN) {
-        keeps_process = true;
-        trib_listener_join(listener, connection, &request, process);
-    } else if (request.kind == TRIB_REQUEST_STATUS) {
-        answer_status(listener, connection, request.detail);
-    } else if (request.kind == TRIB_REQUEST_CONTROL) {
-        control(listener, connection, request.detail);
-    } else if (request.kind == TRIB_REQUEST_FAILED) {
-        trib_listener_take_back(listener, connection);
-    } else {
-        refuse(listener, connection, -EPROTO);
+    if (foreign >= 0)
+        trib_closer_park(connection->peer.uid, foreign);
+    bool is_whole = trib_exchange_is_whole(&request, length) && request.version == TRIB_WIRE_VERSION;
+    if (length > 0 && connection->is_allowed && is_whole) {
+        answer(listener, connection, &request, process);
+        return;
     }
-    if (process >= 0 && !keeps_process)
+    if (process >= 0)
         close(process);
+    if (length <= 0 && length != -EBADMSG)
+        end_connection(listener, connection);
+    else /* only now: an answer before the question would be lost with the socket */
+        refuse(listener, connection, connection->is_allowed ? -EPROTO : -EACCES);
 }
 
 /* May this user have one more? Users who are not on the list count as one: whoever may make many is no better off. */
@@ -121,7 +166,8 @@ static void rest_if_exhausted(int error) {
         nanosleep(&pause, NULL);
 }
 
-static void welcome(struct trib_listener *listener) {
+/* False: nobody else waits. */
+static bool welcome(struct trib_listener *listener) {
     const struct trib_access *access = &listener->recorder->config.access;
     struct ucred peer;
     socklen_t length = sizeof peer;
@@ -130,7 +176,7 @@ static void welcome(struct trib_listener *listener) {
 
     if (fd < 0) {
         rest_if_exhausted(errno);
-        return;
+        return false;
     }
     while (index < TRIB_CONNECTIONS_MAX && listener->connections[index].fd >= 0)
         index++;
@@ -138,12 +184,22 @@ static void welcome(struct trib_listener *listener) {
     bool is_allowed = is_known && trib_access_allows(access, peer.uid, peer.gid);
     if (!is_known || index == TRIB_CONNECTIONS_MAX || !has_room_for(listener, &peer, is_allowed) ||
         trib_listener_watch(listener, fd, TRIB_TAG_CONNECTION | index) != 0) {
-        close(fd);
-        return;
+        atomic_fetch_add(&listener->recorder->refused, 1);
+        trib_closer_add(listener, fd);
+        return true;
     }
     listener->connections[index] =
         (struct trib_connection){.fd = fd, .since_ns = trib_now_ns(), .peer = peer, .is_allowed = is_allowed};
     listener->connection_count++;
+    return true;
+}
+
+/* Many at a time: whoever connects faster than one a turn must not keep the others waiting. */
+static void welcome_all(struct trib_listener *listener) {
+    unsigned welcomed = 0;
+
+    while (welcomed < WELCOMED_MAX && welcome(listener))
+        welcomed++;
 }
 
 static void end_idle_connections(struct trib_listener *listener) {
@@ -168,23 +224,35 @@ static void note_end(struct trib_listener *listener, uint64_t tag) {
     atomic_store_explicit(&source->gone, true, memory_order_release);
 }
 
+/* It says that joins are answered (wire.h). Where it may not, processes have less patience. */
+static void touch_socket(struct trib_listener *listener) {
+    uint64_t now_ns = trib_now_ns();
+
+    if (now_ns - listener->touched_ns < TRIB_TOUCH_NS)
+        return;
+    listener->touched_ns = now_ns;
+    (void)utimensat(AT_FDCWD, listener->recorder->config.address, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
 static void *listen_for_ever(void *arg) {
     struct trib_listener *listener = arg;
     struct epoll_event events[EVENTS_MAX];
 
     pthread_setname_np(pthread_self(), "tributary-join");
     while (!atomic_load(&listener->stop)) {
-        int count = epoll_wait(listener->poll, events, EVENTS_MAX, listener->connection_count ? 250 : -1);
+        int count = epoll_wait(listener->poll, events, EVENTS_MAX, TRIB_TOUCH_NS / 1000000);
+        touch_socket(listener);
         for (int i = 0; i < count; i++) {
             uint64_t tag = events[i].data.u64;
             if (tag == TRIB_TAG_LISTENER)
-                welcome(listener);
+                welcome_all(listener);
             else if (tag & TRIB_TAG_PROCESS)
                 note_end(listener, tag);
             else if (tag & TRIB_TAG_CONNECTION && listener->connections[tag & 0xffff].fd >= 0)
                 serve(listener, &listener->connections[tag & 0xffff]);
         }
         end_idle_connections(listener);
+        trib_closer_run(listener);
         trib_stock_fill(listener);
     }
     return NULL;
@@ -205,10 +273,15 @@ static int start(struct trib_listener *listener) {
 
 static int listen_at_path(struct trib_listener *listener, struct trib_error *error) {
     const struct trib_recorder_config *config = &listener->recorder->config;
-    int code = trib_address_listen(config->address, trib_access_has_others(&config->access), &listener->socket, error);
+    int code = trib_address_listen(config->address, &config->access, &listener->socket, error);
+    struct stat status;
 
-    listener->owns_path = code == 0;
-    return code;
+    if (code || lstat(config->address, &status) != 0)
+        return code;
+    memcpy(listener->path, config->address, strlen(config->address) + 1);
+    listener->path_device = status.st_dev;
+    listener->path_inode = status.st_ino;
+    return 0;
 }
 
 int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorder, struct trib_error *error) {
@@ -235,6 +308,22 @@ int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorde
     return code;
 }
 
+/* Under the lock, so that nobody takes the path between the look and the removal. */
+static void leave_path(struct trib_listener *listener) {
+    char lock_path[sizeof listener->path + sizeof ".lock"];
+    struct stat status;
+    int lock = -1;
+
+    if (!listener->path[0])
+        return;
+    snprintf(lock_path, sizeof lock_path, "%s.lock", listener->path);
+    (void)trib_address_lock(lock_path, true, &lock);
+    if (lstat(listener->path, &status) == 0 && status.st_dev == listener->path_device &&
+        status.st_ino == listener->path_inode)
+        unlink(listener->path);
+    trib_address_unlock(lock_path, lock);
+}
+
 void trib_listener_stop(struct trib_listener *listener) {
     uint64_t one = 1;
 
@@ -244,13 +333,13 @@ void trib_listener_stop(struct trib_listener *listener) {
     if (write(listener->wake, &one, sizeof one) == sizeof one)
         pthread_join(listener->thread, NULL);
     listener->is_running = false;
-    if (listener->owns_path)
-        unlink(listener->recorder->config.address);
-    close(listener->socket);
+    leave_path(listener);
+    trib_closer_add(listener, listener->socket); /* with whoever nobody has accepted yet */
     listener->socket = -1;
     for (unsigned i = 0; i < TRIB_CONNECTIONS_MAX; i++)
         if (listener->connections[i].fd >= 0)
             end_connection(listener, &listener->connections[i]);
+    trib_closer_run(listener);
 }
 
 void trib_listener_close(struct trib_listener *listener) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listener's thread in its parts: listener.c serves connections, joining.c gives rings to processes, exchange.c
- * sends and receives messages, address.c finds and guards the socket's path. Private to this room; one thread's. */
+ * sends and receives messages, closer.c closes what came from others, address.c finds and guards the socket's path.
+ * Private to this room; one thread's. */
 #ifndef TRIB_RECORDER_LISTENER_H
 #define TRIB_RECORDER_LISTENER_H
 
@@ -11,6 +12,7 @@
 #define TRIB_STOCK_MAX        32u
 #define TRIB_CONNECTIONS_MAX  128u
 #define TRIB_ANSWER_BYTES_MAX (128u << 10)
+#define TRIB_DISCARDS_MAX     64u
 
 #define TRIB_TAG_LISTENER     1ull
 #define TRIB_TAG_WAKE         2ull
@@ -27,6 +29,7 @@ struct trib_connection {
     uint64_t since_ns;
     struct ucred peer;
     bool is_allowed;
+    bool is_bare;               /* nothing that waits in it brings a descriptor */
     struct trib_source *joined; /* what it was given, until it says that it cannot use it */
     uint32_t generation;
 };
@@ -34,7 +37,10 @@ struct trib_connection {
 struct trib_listener {
     struct trib_recorder *recorder;
     int socket, poll, wake;
-    bool owns_path;
+    char path[108]; /* that it listens at, to be removed; "": somebody else's */
+    dev_t path_device;
+    ino_t path_inode;    /* of its own socket: another daemon may have the path by then */
+    uint64_t touched_ns; /* the socket, last */
     _Atomic(bool) stop;
     bool is_running;
     pthread_t thread;
@@ -42,13 +48,11 @@ struct trib_listener {
     unsigned stock_count;
     struct trib_connection connections[TRIB_CONNECTIONS_MAX];
     unsigned connection_count;
+    int discards[TRIB_DISCARDS_MAX]; /* connections to be closed aside */
+    unsigned discard_count;
     uint32_t next_number;
     char answer[TRIB_ANSWER_BYTES_MAX];
 };
-
-/* A socket that listens at the path; one that a killed daemon left there is replaced. 0; -EADDRINUSE (a daemon
- * answers), -ENAMETOOLONG, -errno. */
-int trib_address_listen(const char *path, bool has_others, int *out, struct trib_error *error);
 
 /* Adds a descriptor to the listener's poll. A process's end is reported once, as its descriptor stays readable. */
 int trib_listener_watch(struct trib_listener *listener, int fd, uint64_t tag);
@@ -63,8 +67,18 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
 void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection);
 
 bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table);
-/* The message's length, 0 = end, or -errno; *process = the descriptor that came along, or -1. */
-long trib_exchange_receive(int socket, struct trib_request *request, int *process);
+/* The message's length, 0 = end, or -errno; *process = the pidfd that came along, or -1. -EBADMSG: something else or
+ * more came along, and the message waits on; *foreign = the first of it, to be parked, or -1. */
+long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign);
 bool trib_exchange_is_whole(const struct trib_request *request, long length);
+/* The process behind a pidfd as the kernel numbers it here; 0 = not visible; -1 = not a pidfd. */
+pid_t trib_exchange_pid(int process);
+
+/* A connection that may have messages with descriptors in it; run closes all of them, aside. */
+void trib_closer_add(struct trib_listener *listener, int fd);
+void trib_closer_run(struct trib_listener *listener);
+/* A descriptor that came from a user and is no pidfd: closed aside. Without room it must not be received. */
+bool trib_closer_has_room(uid_t user);
+void trib_closer_park(uid_t user, int fd);
 
 #endif

@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <tributary/client.h>
+
 #include "base/clock.h"
 #include "base/options.h"
 #include "log/log.h"
@@ -23,7 +25,7 @@
 #include "recorder/source.h"
 
 #define CHECK_EVERY_NS  160000000ull /* of processes without a pidfd: do they live? */
-#define WRITE_BYTES_MAX (1ull << 40) /* nobody writes more in one call: Linux stops at 2 GiB */
+#define TAKE_BYTES_MAX  (1ull << 26) /* between two signs of life: how long events take goes by their bytes, too */
 #define THREAD_MASK     ((1u << TRIB_THREAD_BITS) - 1)
 
 static void note_damage(struct trib_recorder *recorder, struct trib_source *source) {
@@ -90,20 +92,42 @@ static bool find_next(struct trib_recorder *recorder, struct trib_source *source
 }
 
 static bool is_plausible(const struct trib_event *event) {
-    bool is_write = event->kind == TRIB_EVENT_WRITE;
+    bool is_bounded = event->kind == TRIB_EVENT_WRITE || event->kind == TRIB_EVENT_READ;
 
     return event->kind >= TRIB_EVENT_WRITE && event->kind <= TRIB_EVENT_READ && event->offset_bytes <= INT64_MAX &&
-           !(is_write && event->length_bytes > WRITE_BYTES_MAX);
+           !(is_bounded && event->length_bytes > TRIB_EVENT_BYTES_MAX);
+}
+
+/* A death or a sync to the end of its file moves nothing. */
+static uint64_t moved_bytes(const struct trib_event *event) {
+    return event->kind == TRIB_EVENT_WRITE || event->kind == TRIB_EVENT_READ ? event->length_bytes : 0;
+}
+
+/* A long write goes out as several, the ring's slot with the last. */
+static bool cut_piece(struct trib_source *source, struct trib_event *out) {
+    if (out->kind != TRIB_EVENT_WRITE || out->length_bytes <= source->cut_bytes)
+        return false;
+    out->offset_bytes += source->cut_bytes;
+    out->length_bytes -= source->cut_bytes;
+    if (out->length_bytes <= TAKE_BYTES_MAX)
+        return false;
+    out->length_bytes = TAKE_BYTES_MAX;
+    source->cut_bytes += TAKE_BYTES_MAX;
+    return true;
 }
 
 static bool take_event(struct trib_recorder *recorder, struct trib_source *source, uint64_t time_ns,
                        struct trib_event *out) {
     *out = *trib_ring_event(&source->ring, source->cursor);
-    trib_ring_release(&source->ring, source->cursor);
-    if (source->head == source->cursor)
-        source->head++;
-    source->cursor++;
-    if (!is_plausible(out)) {
+    bool is_possible = is_plausible(out);
+    if (!is_possible || !cut_piece(source, out)) {
+        trib_ring_release(&source->ring, source->cursor);
+        source->cut_bytes = 0;
+        if (source->head == source->cursor)
+            source->head++;
+        source->cursor++;
+    }
+    if (!is_possible) {
         note_damage(recorder, source);
         trib_recorder_count_drops(recorder, TRIB_LOSS_KILLED, 1, 0);
         return false;
@@ -139,7 +163,7 @@ static void collect_drops(struct trib_recorder *recorder, struct trib_source *so
         return;
     source->counted_events = events;
     source->counted_bytes = bytes;
-    if (new_events > UINT32_MAX || new_bytes > new_events * WRITE_BYTES_MAX)
+    if (new_events > UINT32_MAX || new_bytes > new_events * TRIB_EVENT_BYTES_MAX)
         note_damage(recorder, source);
     else
         trib_recorder_count_drops(recorder, TRIB_LOSS_FULL, new_events, new_bytes);
@@ -152,7 +176,7 @@ static void take_texts(struct trib_recorder *recorder, struct trib_source *sourc
     int rc;
 
     while ((rc = trib_text_take(&source->texts, &source->text_at, end, &head, body)) == 1) {
-        int taken = trib_texts_take(&recorder->texts, &head, body, sink);
+        int taken = trib_texts_take(&recorder->texts, &head, body, source->user, sink);
         if (taken < 0)
             note_damage(recorder, source);
         else if (taken)
@@ -196,11 +220,40 @@ static void survey(struct trib_recorder *recorder) {
 /* A ring is never given to another process: whoever else still has it mapped writes for nobody. */
 static void free_source(struct trib_recorder *recorder, struct trib_source *source) {
     munmap(source->memory, recorder->ring_bytes);
-    if (source->process >= 0)
+    if (source->process >= 0) {
+        trib_listener_unwatch(recorder->listener, source->process);
         close(source->process);
+    }
     source->generation++;
     source->events = source->bytes = 0;
     atomic_store_explicit(&source->state, TRIB_SOURCE_FREE, memory_order_release);
+}
+
+/* What nobody will take any more. A tail that lies counts for no more than the ring holds. */
+static void count_rest(struct trib_recorder *recorder, struct trib_source *source, enum trib_loss why) {
+    uint64_t slots = source->ring.mask + 1, events = 0, bytes = 0;
+    uint64_t waiting = atomic_load_explicit(&source->ring.ends->tail, memory_order_acquire) - source->head;
+
+    for (uint64_t at = 0; at < waiting && at < slots; at++) {
+        if (trib_ring_turn(&source->ring, source->head + at) == TRIB_RING_TAKEN)
+            continue;
+        struct trib_event event = *trib_ring_event(&source->ring, source->head + at);
+        bool is_filled = trib_ring_turn(&source->ring, source->head + at) == TRIB_RING_FILLED;
+        events += waiting <= slots || is_filled;
+        bytes += is_filled && is_plausible(&event) && event.kind == TRIB_EVENT_WRITE ? event.length_bytes : 0;
+    }
+    if (events)
+        trib_recorder_count_drops(recorder, why, events, bytes);
+}
+
+void trib_recorder_give_up(struct trib_recorder *recorder) {
+    for (uint32_t i = 0; i < atomic_load(&recorder->sources_used); i++)
+        if (atomic_load_explicit(&recorder->sources[i].state, memory_order_acquire) == TRIB_SOURCE_TAKEN) {
+            collect_drops(recorder, &recorder->sources[i]);
+            count_rest(recorder, &recorder->sources[i], TRIB_LOSS_ALONE);
+        }
+    recorder->heap_count = 0;
+    recorder->is_last_round = true;
 }
 
 static void reclaim(struct trib_recorder *recorder, struct trib_source *source) {
@@ -208,14 +261,17 @@ static void reclaim(struct trib_recorder *recorder, struct trib_source *source) 
     uint64_t text_tail = atomic_load_explicit(&source->texts.head->text_tail, memory_order_acquire);
     bool is_empty = tail == source->head && text_tail == source->text_at;
 
-    if (source->is_gone && (is_empty || source->damaged))
-        free_source(recorder, source);
+    if (!source->is_gone || !(is_empty || source->damaged))
+        return;
+    if (!is_empty)
+        count_rest(recorder, source, TRIB_LOSS_KILLED);
+    free_source(recorder, source);
 }
 
 static void say_programs(struct trib_recorder *recorder, const struct trib_texts_sink *sink) {
     uint32_t count = atomic_load_explicit(&recorder->program_count, memory_order_acquire);
 
-    for (; recorder->programs_said < count; recorder->programs_said++)
+    for (; recorder->programs_said < count; recorder->programs_said++) /* not the last number: it has no name */
         sink->program(sink->arg, recorder->programs_said, recorder->programs[recorder->programs_said]);
 }
 
@@ -258,17 +314,21 @@ static void end_round(struct trib_recorder *recorder) {
 unsigned trib_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
                             const struct trib_texts_sink *sink) {
     unsigned count = 0;
+    uint64_t bytes = 0;
 
+    if (recorder->heap_count && !recorder->stopped)
+        atomic_store(&recorder->table->heartbeat_ns, trib_now_ns());
     if (recorder->heap_count == 0) {
         if (recorder->stopped && recorder->is_last_round)
             return 0; /* a process that goes on submitting must not hold up the end */
         recorder->is_last_round = recorder->stopped;
         begin_round(recorder, sink);
     }
-    while (recorder->heap_count && count < capacity) {
+    while (recorder->heap_count && count < capacity && bytes < TAKE_BYTES_MAX) {
         struct trib_waiting first = recorder->heap[0];
         struct trib_source *source = &recorder->sources[first.source];
-        count += take_event(recorder, source, first.time_ns, &batch[count]);
+        if (take_event(recorder, source, first.time_ns, &batch[count]))
+            bytes += moved_bytes(&batch[count++]);
         if (!find_next(recorder, source, &first.time_ns))
             first = recorder->heap[--recorder->heap_count];
         if (recorder->heap_count)
@@ -343,10 +403,10 @@ void trib_recorder_close(struct trib_recorder *recorder) {
     if (!recorder)
         return;
     trib_recorder_stop(recorder);
-    trib_listener_close(recorder->listener);
     for (uint32_t i = 0; i < atomic_load(&recorder->sources_used); i++)
         if (atomic_load(&recorder->sources[i].state) == TRIB_SOURCE_TAKEN)
             free_source(recorder, &recorder->sources[i]);
+    trib_listener_close(recorder->listener);
     if (recorder->table)
         munmap(recorder->table, sizeof *recorder->table);
     if (recorder->table_fd >= 0)
@@ -355,6 +415,10 @@ void trib_recorder_close(struct trib_recorder *recorder) {
 }
 
 /* ---- questions ---- */
+
+bool trib_recorder_has_more(const struct trib_recorder *recorder) {
+    return recorder->heap_count != 0;
+}
 
 uint64_t trib_recorder_complete_ns(const struct trib_recorder *recorder) {
     return recorder->complete_ns;

@@ -38,12 +38,17 @@ int trib_recorder_open(struct trib_recorder **out, const struct trib_recorder_co
 
 /* From here on processes know that the daemon is gone, and the path is free; what waits can still be taken. */
 void trib_recorder_stop(struct trib_recorder *recorder);
+/* After stop: what still waits is counted as lost, and take finds nothing more. */
+void trib_recorder_give_up(struct trib_recorder *recorder);
 void trib_recorder_close(struct trib_recorder *recorder); /* stops, too; NULL is fine */
 
-/* The next events in order, at most `capacity`, wall_ns by CLOCK_MONOTONIC, thread and tenant filled in. What was said
+/* The next events in order, at most `capacity`, and after 64 MiB no more; wall_ns by CLOCK_MONOTONIC, thread and tenant filled in. What was said
  * before them goes to the sink. After stop: all that is left, whatever its time; 0 then means empty. */
 unsigned trib_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
                             const struct trib_texts_sink *sink);
+
+/* Of what this round found, something is left to take. */
+bool trib_recorder_has_more(const struct trib_recorder *recorder);
 
 /* Every event that was submitted before this time (CLOCK_MONOTONIC) and returned has been taken. */
 uint64_t trib_recorder_complete_ns(const struct trib_recorder *recorder);

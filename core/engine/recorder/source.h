@@ -33,6 +33,7 @@ struct trib_source {
     /* The merger's. */
     uint64_t head;        /* events before it are out */
     uint64_t cursor, end; /* of this round */
+    uint64_t cut_bytes;   /* of the event at the cursor, that are out as events of their own */
     uint64_t last_ns;     /* times within a ring never go back */
     uint64_t text_at;
     uint64_t counted_events, counted_bytes; /* drops that are in the totals */
@@ -59,7 +60,7 @@ struct trib_recorder {
     struct trib_source sources[TRIB_PROCESSES_MAX];
     _Atomic(uint32_t) sources_used;        /* sources from here on were never taken */
     char programs[TRIB_PROGRAMS_MAX][256]; /* by number; written before the first source that has it */
-    uint64_t program_keys[TRIB_PROGRAMS_MAX];
+    struct trib_numbers program_numbers;   /* the listener's */
     _Atomic(uint32_t) program_count;
 
     /* The merger's. */
@@ -92,5 +93,7 @@ int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorde
 /* Nobody joins any more, and the path is free. */
 void trib_listener_stop(struct trib_listener *listener);
 void trib_listener_close(struct trib_listener *listener);
+/* Any thread, until that. */
+void trib_listener_unwatch(struct trib_listener *listener, int fd);
 
 #endif

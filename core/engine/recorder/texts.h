@@ -11,9 +11,12 @@
 #include <tributary/client.h>
 #include <tributary/signature.h>
 
+#include "recorder/numbers.h"
 #include "ring/text.h"
 
-#define TRIB_TEXTS_MODULES 4096u /* what does not fit shares the last number */
+#define TRIB_TEXTS_MODULES TRIB_NUMBERS
+#define TRIB_TEXTS_UNKNOWN TRIB_NUMBERS_UNKNOWN /* a module that got no number of its own; it has no name */
+#define TRIB_TEXTS_UNSENT  (TRIB_NUMBERS - 2)   /* one that nobody has sent yet: the path will come again */
 
 /* Where it goes; valid during the call. */
 struct trib_texts_sink {
@@ -26,14 +29,12 @@ struct trib_texts_sink {
 };
 
 struct trib_texts {
-    uint64_t modules[TRIB_TEXTS_MODULES]; /* keys, by number */
-    uint8_t module_seen[TRIB_TEXTS_MODULES];
-    uint32_t module_count;
+    struct trib_numbers modules;
 };
 
-/* 1: taken, and whole: it need not be sent again; 0: taken, but for what it names (a path's module that nobody has
+/* user: whose memory it comes from. 1: taken, and whole: it need not be sent again; 0: taken, but for what it names (a path's module that nobody has
  * sent); -EBADMSG: it makes no sense. */
 int trib_texts_take(struct trib_texts *texts, const struct trib_text_head *head, const uint8_t *body,
-                    const struct trib_texts_sink *sink);
+                    uid_t user, const struct trib_texts_sink *sink);
 
 #endif

@@ -447,15 +447,15 @@ int trib_volume_read(struct trib_volume *volume, const struct trib_event *read) 
             return -EINVAL;
         return read_blocks(volume, run.lba, run.count);
     }
-    struct file *file = find_file(volume, read->file);
+    const struct file *file = find_file(volume, read->file);
     uint64_t page = read->offset_bytes / TRIB_BLOCK_BYTES;
-    uint64_t last = (read->offset_bytes + read->length_bytes - 1) / TRIB_BLOCK_BYTES;
-    while (file && page <= last) {
-        struct trib_extent run = trib_extent_map_at(&file->map, page, last + 1);
-        int error = run.lba == UINT32_MAX ? 0 : read_blocks(volume, run.lba, run.count);
+    uint64_t end = (read->offset_bytes + read->length_bytes - 1) / TRIB_BLOCK_BYTES + 1;
+    uint32_t index = file ? trib_extent_map_find(&file->map, page) : 0;
+    for (; file && index < file->map.count && file->map.extents[index].page < end; index++) {
+        struct trib_block_run run = overlap(&file->map.extents[index], page, end);
+        int error = read_blocks(volume, run.lba, run.count);
         if (error)
             return error;
-        page += run.count;
     }
     return 0;
 }

@@ -49,6 +49,9 @@ TRIB_EXPORT bool trib_client_is_joined(const struct trib_client *client);
  */
 TRIB_EXPORT int trib_client_join(struct trib_client *client);
 
+/* Of one write or read: no call of Linux moves more. The daemon takes a longer one for damage: split it. */
+#define TRIB_EVENT_BYTES_MAX (1ull << 31)
+
 /* Queues an event; the daemon adds who this is (thread, tenant). The frames of a signature that the daemon has not seen
  * go along. Never waits but for a join in progress (250 ms at most). False: dropped and counted. */
 TRIB_EXPORT bool trib_client_submit(struct trib_client *client, const struct trib_event *event);

@@ -123,7 +123,17 @@ TributaryAdapter* TributaryAdapter::First() {
 }
 
 void TributaryAdapter::Report(const trib_event& event) {
-  trib_client_submit(client_, &event);
+  trib_event piece = event;
+  const bool is_bounded =
+      event.kind == TRIB_EVENT_WRITE || event.kind == TRIB_EVENT_READ;
+  for (; is_bounded && piece.length_bytes > TRIB_EVENT_BYTES_MAX;
+       piece.offset_bytes += TRIB_EVENT_BYTES_MAX) {
+    trib_event first = piece;
+    first.length_bytes = TRIB_EVENT_BYTES_MAX;
+    trib_client_submit(client_, &first);
+    piece.length_bytes -= TRIB_EVENT_BYTES_MAX;
+  }
+  trib_client_submit(client_, &piece);
 }
 
 void TributaryAdapter::Opened(uint64_t file) {

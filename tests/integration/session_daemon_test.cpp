@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's daemon as its processes see it: killed, stopped, paused, closed, somebody else's; and the streams it
+// says.
+#include "support/session.hpp"
+
+using namespace trib_test;
+
+TEST_CASE("a daemon that is killed costs events, and its processes join the next") {
+    Folder folder;
+    const std::string path = folder / "session";
+    const pid_t recorder = start_daemon(path, [](Pipeline &) {
+        pause();
+        return 0;
+    });
+    trib_client *client = join(path);
+    REQUIRE(client != nullptr);
+    kill(recorder, SIGKILL);
+    status_of(recorder);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    unsigned accepted = 0;
+    while (accepted < 100000 && trib_client_submit(client, &event))
+        accepted++;
+    CHECK(accepted < 100000); // the ring is full at the latest
+    trib_client *late = nullptr;
+    CHECK(join_at(path, &late) == -ECONNREFUSED);
+
+    Pipeline next("policy=none,drive=none,session=" + path, true); // takes the place of the dead
+    REQUIRE(next.rc() == 0);
+    bool taken = false;
+    for (unsigned i = 0; i < 1000 && !(taken = next.status().processes == 1); i++) {
+        trib_client_submit(client, &event);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    CHECK(taken);
+    CHECK(next.status().joins_again == 1);
+    const uint64_t before = next.status().events;
+    CHECK(trib_client_submit(client, &event));
+    trib_pipeline_drain(next.get());
+    CHECK(next.status().events > before);
+    CHECK(next.status().events_dropped >= accepted); // what the dead one never took
+    CHECK(next.status().lost_alone == next.status().events_dropped);
+    CHECK(next.status().bytes_dropped == next.status().events_dropped * 100);
+    trib_client_close(client);
+    CHECK(next.close() == 0);
+    CHECK(access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("a daemon that is stopped holds up nobody, and takes what fitted when it goes on") {
+    Folder folder;
+    const std::string path = folder / "session";
+    const pid_t recorder = start_daemon(path, [](Pipeline &pipeline) {
+        for (unsigned i = 0; i < 2000 && pipeline.status().events < 10; i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return pipeline.status().events == 10 && pipeline.status().processes == 1 ? 0 : 1;
+    });
+    trib_client *client = join(path);
+    REQUIRE(client != nullptr);
+    kill(recorder, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700)); // longer than its silence is taken for life
+    const auto took = [](const auto &body) {
+        const auto begin = std::chrono::steady_clock::now();
+        body();
+        return std::chrono::steady_clock::now() - begin;
+    };
+    CHECK(took([&] { CHECK(submit_many(client, 2, 10)); }) < std::chrono::milliseconds(150));
+    trib_client *late = nullptr;
+    std::chrono::nanoseconds quickest = std::chrono::seconds(9);
+    for (int i = 0; i < 5; i++) { // the machine may be busy with others
+        const auto one = took([&] { CHECK(join_at(path, &late) == -ETIMEDOUT); });
+        quickest = std::min<std::chrono::nanoseconds>(quickest, one);
+    }
+    CHECK(quickest < std::chrono::milliseconds(100)); // one that lives is waited for twice as long
+    kill(recorder, SIGCONT);
+    CHECK(WEXITSTATUS(status_of(recorder)) == 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("a daemon that lives touches its socket, so that its answer is waited for") {
+    Recording session;
+    const timespec long_ago[2] = {{1, 0}, {1, 0}};
+    REQUIRE(utimensat(AT_FDCWD, session.path.c_str(), long_ago, 0) == 0);
+    struct stat status = {};
+    for (int i = 0; i < 100 && status.st_mtime <= 1; i++) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        REQUIRE(stat(session.path.c_str(), &status) == 0);
+    }
+    CHECK(status.st_mtime > 1);
+}
+
+TEST_CASE("submit says so once the daemon has closed") {
+    Recording session;
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    CHECK(trib_client_submit(client, &event));
+    REQUIRE(session.recorder->close() == 0);
+    CHECK_FALSE(trib_client_submit(client, &event));
+    trib_client_close(client);
+}
+
+TEST_CASE("processes submit nothing while the daemon pauses") {
+    Recording session;
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    trib_pipeline_pause(session.recorder->get(), true);
+    CHECK_FALSE(trib_client_wanted(client));
+    CHECK_FALSE(trib_client_submit(client, &event));
+    trib_pipeline_pause(session.recorder->get(), false);
+    CHECK(trib_client_wanted(client));
+    CHECK(trib_client_submit(client, &event));
+    trib_pipeline_drain(session.recorder->get());
+    CHECK(session.recorder->status().events == 1);
+    CHECK(session.recorder->status().events_dropped == 0);
+    trib_client_close(client);
+}
+
+TEST_CASE("a socket in use is not taken over, and nothing else is one") {
+    Recording session;
+    Pipeline second("policy=none,drive=none,session=" + session.path, true);
+    CHECK(second.rc() == -EADDRINUSE);
+    trib_client *client = nullptr;
+    CHECK(join_at(session.folder / "absent", &client) == -ENOENT);
+    CHECK(join_at(session.trace, &client) == -ECONNREFUSED);
+    CHECK(join_at("relative", &client) == -EINVAL);
+    CHECK(join_at("/" + std::string(200, 'x'), &client) == -ENAMETOOLONG);
+    Pipeline on_a_file("policy=none,drive=none,session=" + session.trace, true);
+    CHECK(on_a_file.rc() == -EADDRINUSE);
+    CHECK(access(session.trace.c_str(), F_OK) == 0);
+    Pipeline replay("policy=none,drive=none,session=" + (session.folder / "other"));
+    CHECK(replay.rc() == -EINVAL);
+    Pipeline nameless("policy=none,drive=none", true);
+    CHECK(nameless.rc() == -EINVAL);
+}
+
+TEST_CASE("only who is on the list may join") {
+    if (geteuid() != 0)
+        return; // another user cannot be had
+    Session session;
+    const auto joins_as_other = [&] {
+        trib_client *client = nullptr;
+        if (setgid(65534) != 0 || setuid(65534) != 0)
+            return 1;
+        return -join_at(session.path, &client);
+    };
+    chmod((session.folder / "").c_str(), 0755);
+    int opened[2];
+    REQUIRE(pipe(opened) == 0);
+    const pid_t first = session.process(joins_as_other);
+    const pid_t second = session.process([&] {
+        char byte;
+        return read(opened[0], &byte, 1) == 1 ? joins_as_other() : 1;
+    });
+    session.record();
+    CHECK(WEXITSTATUS(status_of(first)) == EACCES);
+    chmod(session.path.c_str(), 0666); // what the socket's mode lets in, the list keeps out
+    CHECK(write(opened[1], "", 1) == 1);
+    CHECK(WEXITSTATUS(status_of(second)) == EACCES);
+    close(opened[0]), close(opened[1]);
+    CHECK(session.recorder->status().joins_refused == 1);
+    CHECK(session.recorder->status().processes == 0);
+}
+
+TEST_CASE("a context's stream is the policy's once its writes have been seen") {
+    Recording session;
+    trib_client *client = join(session.path);
+    REQUIRE(client != nullptr);
+    trib_context hot{};
+    hot.signature = 77;
+    CHECK(trib_client_place(client, &hot) == 0);
+    // Two contexts whose lifetimes differ; pcstream gives them streams when it clusters.
+    for (unsigned i = 0; i < 60; i++) {
+        for (unsigned k = 0; k < 8; k++) {
+            trib_event event = event_of(TRIB_EVENT_WRITE, 10, k * 100);
+            event.length_bytes = 1 << 20;
+            event.offset_bytes = 0;
+            event.who = hot;
+            while (!trib_client_submit(client, &event))
+                std::this_thread::yield();
+        }
+        trib_pipeline_drain(session.recorder->get());
+    }
+    trib_context as_recorded = hot;
+    const uint16_t expected = trib_pipeline_place(session.recorder->get(), &as_recorded);
+    CHECK(expected != 0);
+    CHECK(trib_client_place(client, &hot) == expected);
+    trib_client_close(client);
+}
+
+TEST_CASE("a call path that the session has not met gets what the policy says of its kind") {
+    Folder folder;
+    const std::string path = folder / "session";
+    Pipeline recorder("policy=manual,map=sqlite,drive=none,session=" + path, true); // databases: S2
+    REQUIRE(recorder.rc() == 0);
+    trib_client *client = join(path);
+    REQUIRE(client != nullptr);
+    trib_event event = event_of(TRIB_EVENT_WRITE, 3, 0);
+    event.who.file_kind = TRIB_FILE_DATABASE;
+    CHECK(trib_client_place(client, &event.who) == 0); // nothing was written yet
+    REQUIRE(trib_client_submit(client, &event));
+    trib_pipeline_drain(recorder.get());
+    CHECK(trib_client_place(client, &event.who) == 2);
+    event.who.signature = 4242;
+    CHECK(trib_pipeline_place(recorder.get(), &event.who) == 2);
+    CHECK(trib_client_place(client, &event.who) == 2);
+    event.who.file_kind = TRIB_FILE_JOURNAL;
+    CHECK(trib_client_place(client, &event.who) == 0);
+    trib_client_close(client);
+}

@@ -45,10 +45,6 @@ void trib_descriptor_ending(int fd) {
         record_ended(&known);
 }
 
-void trib_descriptors_ending(void) {
-    trib_descriptors_visit(0, UINT_MAX, record_closed);
-}
-
 TRIB_CALL int close(int fd) {
     trib_descriptor_ending(fd);
     trib_descriptor_forget(fd);

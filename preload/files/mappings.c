@@ -21,7 +21,7 @@
 struct mapping {
     uintptr_t start, end;
     uint64_t offset_bytes; /* of start, in the file */
-    uint64_t number; /* in the order in which memory was mapped or moved */
+    uint64_t number;       /* in the order in which memory was mapped or moved */
     struct trib_mapped mapped;
     int fd; /* at the mmap */
 };
@@ -265,8 +265,8 @@ void trib_mappings_move(const void *start, void *to, size_t length_bytes, uint64
     uint64_t state;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
-        if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start ||
-            mapping.number > last || !take_back(&entries[i], state))
+        if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start || mapping.number > last ||
+            !take_back(&entries[i], state))
             continue;
         mapping.start = (uintptr_t)to;
         mapping.end = (uintptr_t)to + length_bytes;

@@ -61,7 +61,8 @@ static bool is_within(const _Atomic(uintptr_t) *place, uintptr_t start, size_t l
 }
 
 void trib_ring_unmapped(const void *start, size_t length_bytes) {
-    if (!atomic_load_explicit(&has_rings, memory_order_relaxed) || (uintptr_t)start % 4096 != 0) /* it will be refused */
+    if (!atomic_load_explicit(&has_rings, memory_order_relaxed) ||
+        (uintptr_t)start % 4096 != 0) /* it will be refused */
         return;
     for (unsigned i = 0; i < RINGS; i++) {
         if (is_within(&rings[i].queue, (uintptr_t)start, length_bytes))

@@ -12,12 +12,8 @@ typedef ssize_t write_call(int fd, const void *buffer, size_t length);
 typedef off_t lseek_call(int fd, off_t offset, int whence);
 
 static struct trib_patch write_patch, lseek_patch;
-static _Atomic(bool) patched, sees_moves;
+static _Atomic(bool) sees_moves;
 static int patch_code = -ECANCELED;
-
-bool trib_entry_is_patched(void) {
-    return atomic_load_explicit(&patched, memory_order_relaxed);
-}
 
 int trib_entry_code(void) {
     return patch_code;
@@ -54,7 +50,6 @@ int trib_entry_patch(void) {
         trib_write_pass_on(false);
         return patch_code;
     }
-    atomic_store(&patched, true);
     if (patch(&lseek_patch, "lseek", (void *)trib_lseek, is_early) == 0)
         atomic_store(&sees_moves, true);
     return 0;

@@ -16,7 +16,6 @@
 
 /* 0, or what trib_patch_reason knows. */
 int trib_entry_patch(void);
-bool trib_entry_is_patched(void);
 
 /* As trib_entry_patch has returned it; -ECANCELED before. */
 int trib_entry_code(void);

@@ -24,7 +24,8 @@ struct Hooked {
 
     explicit Hooked(const std::string &name) {
         without = run_without({PRELOAD_HOOKED, name, plain.file("")});
-        with = run_in_session({PRELOAD_HOOKED, name, folder.file("")}, traces.file("trace"), "policy=pcstream", {}, &status);
+        with = run_in_session({PRELOAD_HOOKED, name, folder.file("")}, traces.file("trace"), "policy=pcstream", {},
+                              &status);
         INFO(name << ": " << with.err);
         CHECK(with.code == without.code);
         if (with.code == 0)

@@ -54,7 +54,8 @@ TEST_CASE("calls that could have locked the program in and did not leave it reco
 }
 
 TEST_CASE("the child of a vfork does not join in its parent's place") {
-    const Story story("vfork_first", GENERATE(false, true), true); // in a session the child's own write is lost, and counted
+    const Story story("vfork_first", GENERATE(false, true),
+                      true); // in a session the child's own write is lost, and counted
     const Lines writes = story.said.writes("parent");
     REQUIRE(writes.size() == 10);
     CHECK(writes.front() == "write 0+10");

@@ -28,8 +28,8 @@ static void send_answer(int process, const struct trib_answer *answer, const int
         char bytes[CMSG_SPACE(2 * sizeof(int))];
     } control;
     struct iovec part = {(void *)(uintptr_t)answer, sizeof *answer};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                             .msg_controllen = sizeof control};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
 
     memset(&control, 0, sizeof control);
     control.head.cmsg_level = SOL_SOCKET;
@@ -49,9 +49,9 @@ static void give(int process, const struct fake_server *server) {
                                  .ring_bytes = (uint32_t)trib_ring_memory_bytes(given->events),
                                  .table_bytes = (sizeof(struct trib_shared_table) + 4095) / 4096 * 4096,
                                  .epoch = 1};
-    int fds[2] = {make_memory((uint64_t)((int64_t)answer.ring_bytes + given->ring_more_bytes), given->ring_seals, &ring),
-                  make_memory((uint64_t)((int64_t)answer.table_bytes + given->table_more_bytes), given->table_seals,
-                              &memory)};
+    int fds[2] = {
+        make_memory((uint64_t)((int64_t)answer.ring_bytes + given->ring_more_bytes), given->ring_seals, &ring),
+        make_memory((uint64_t)((int64_t)answer.table_bytes + given->table_more_bytes), given->table_seals, &memory)};
     struct trib_shared_table *table = memory;
 
     table->magic = TRIB_WIRE_MAGIC;

@@ -32,7 +32,7 @@ uint64_t fake_events(const void *ring);
 uint32_t fake_names_lost(const void *ring);
 uint32_t fake_broken(const void *ring);
 void fake_fall_silent(void *table); /* as a daemon that was killed a while ago */
-void fake_spoil_tail(void *ring); /* as a wild write of the process would */
+void fake_spoil_tail(void *ring);   /* as a wild write of the process would */
 
 /* The next text: its kind, its body with a zero behind it; 0: none waits. What is taken makes room. */
 int fake_take_text(void *ring, uint32_t events, uint64_t *position, char body[2049]);

@@ -202,7 +202,7 @@ static void story_remapped(void) {
 }
 
 const struct story stories_of_deaths[] = {
-    {"names", story_names}, {"ranges", story_ranges}, {"nameless", story_nameless}, {"shared", story_shared},
-    {"sizes", story_sizes}, {"map", story_map},       {"unheld", story_unheld},
-    {"remapped", story_remapped}, {NULL, NULL},
+    {"names", story_names},   {"ranges", story_ranges},     {"nameless", story_nameless},
+    {"shared", story_shared}, {"sizes", story_sizes},       {"map", story_map},
+    {"unheld", story_unheld}, {"remapped", story_remapped}, {NULL, NULL},
 };

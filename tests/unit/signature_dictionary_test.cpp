@@ -4,6 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include <sys/mman.h>
+
 #include "signature/dictionary.h"
 
 #include "support/catch.hpp"
@@ -14,8 +16,9 @@ struct Dictionary : trib_dictionary {
     explicit Dictionary(uint32_t most) {
         REQUIRE(trib_dictionary_open(this, most) == 0);
     }
-    ~Dictionary() {
-        trib_dictionary_close(this);
+    ~Dictionary() { // a process keeps its own
+        munmap(slot, slots * sizeof *slot);
+        munmap(static_cast<void *>(frame), frames_max * sizeof *frame);
     }
     std::vector<uint64_t> find(uint64_t signature) const {
         std::vector<uint64_t> frames(TRIB_SIGNATURE_DEPTH_MAX);

@@ -65,6 +65,6 @@ bool trib_line(const char *const *pieces) {
     add(&line, "tributary: ");
     for (; *pieces && line.count <= PIECES_MAX; pieces++)
         add(&line, *pieces);
-    line.parts[line.count++] = (struct iovec){(void *)(uintptr_t)"\n", 1};
+    line.parts[line.count++] = (struct iovec){(void *)(uintptr_t) "\n", 1};
     return TRIB_RAW(SYS_writev, 2, line.parts, line.count) == (long)line.bytes + 1;
 }

@@ -7,11 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/hash.h"
 
 struct stat_line {
     char state;
@@ -42,23 +38,6 @@ static bool read_stat(const char *path, struct stat_line *out) {
     return true;
 }
 
-uint64_t trib_process_namespace(void) {
-    struct stat status;
-
-    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
-
-void trib_process_self(struct trib_process_identity *out) {
-    const void *random = (const void *)getauxval(AT_RANDOM);
-    struct stat_line line = {0};
-
-    read_stat("/proc/self/stat", &line);
-    *out = (struct trib_process_identity){.pid = getpid(), .start_time = line.start_time};
-    /* Hashed: the bytes themselves are the program's stack guard. */
-    out->image = random ? trib_hash(random, 16) : 0;
-    out->pid_namespace = trib_process_namespace();
-}
-
 bool trib_process_is_gone(pid_t pid, uint64_t start_time, bool thorough) {
     struct stat_line line;
     char path[32];
@@ -73,12 +52,4 @@ bool trib_process_is_gone(pid_t pid, uint64_t start_time, bool thorough) {
     if (line.state == 'X' || (line.state == 'Z' && line.threads <= 1))
         return true;
     return start_time && line.start_time != start_time;
-}
-
-void trib_process_program(char *path, size_t capacity) {
-    ssize_t length = readlink("/proc/self/exe", path, capacity - 1);
-
-    path[length > 0 ? length : 0] = '\0';
-    if (length <= 0)
-        snprintf(path, capacity, "%s", program_invocation_name);
 }

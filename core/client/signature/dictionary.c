@@ -33,13 +33,6 @@ int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity) 
     return 0;
 }
 
-void trib_dictionary_close(struct trib_dictionary *dictionary) {
-    munmap(dictionary->slot, dictionary->slots * sizeof *dictionary->slot);
-    munmap(dictionary->frame, dictionary->frames_max * sizeof *dictionary->frame);
-    dictionary->slot = NULL;
-    dictionary->frame = NULL;
-}
-
 /* The slot that holds the signature, or the free one where it belongs. There is always a free one.
  */
 static struct trib_dictionary_slot *probe(const struct trib_dictionary *dictionary, uint64_t signature,

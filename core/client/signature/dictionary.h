@@ -36,7 +36,6 @@ struct trib_dictionary {
 
 /* capacity: 1..2^20 signatures with an average of 16 frames. 0, -EINVAL or -ENOMEM. */
 int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity);
-void trib_dictionary_close(struct trib_dictionary *dictionary);
 
 /* Adds a signature unless it is there; frame[i] = module << 48 | offset. False, and counted, if it
  * is full. */

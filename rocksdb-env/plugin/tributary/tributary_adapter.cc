@@ -201,9 +201,7 @@ std::string TributaryAdapter::StatsJson() {
 void TributaryAdapter::Close() {
   if (getpid() != process_) return;
   if (options_.stats == TributaryOptions::Stats::kStderr) {
-    const std::string text = StatusText();
-    [[maybe_unused]] const ssize_t said =
-        write(STDERR_FILENO, text.data(), text.size());
+    TributaryWriteError(StatusText());
   }
   if (options_.stats == TributaryOptions::Stats::kFile) {
     TributaryWriteFile(options_.stats_path, StatsJson());

@@ -46,17 +46,22 @@ class TributaryReporter {
   bool closed_ = false;
 };
 
+// What both kinds of file name in their calls.
+struct TributaryFileTypes {
+  using IODebugContext = ROCKSDB_NAMESPACE::IODebugContext;
+  using IOOptions = ROCKSDB_NAMESPACE::IOOptions;
+  using IOStatus = ROCKSDB_NAMESPACE::IOStatus;
+  using Slice = ROCKSDB_NAMESPACE::Slice;
+};
+
 class TributaryWritableFile
-    : public ROCKSDB_NAMESPACE::FSWritableFileOwnerWrapper {
+    : public ROCKSDB_NAMESPACE::FSWritableFileOwnerWrapper,
+      public TributaryFileTypes {
  public:
   using Base = ROCKSDB_NAMESPACE::FSWritableFileOwnerWrapper;
   using DataVerificationInfo = ROCKSDB_NAMESPACE::DataVerificationInfo;
   using Env = ROCKSDB_NAMESPACE::Env;
   using FSWritableFile = ROCKSDB_NAMESPACE::FSWritableFile;
-  using IODebugContext = ROCKSDB_NAMESPACE::IODebugContext;
-  using IOOptions = ROCKSDB_NAMESPACE::IOOptions;
-  using IOStatus = ROCKSDB_NAMESPACE::IOStatus;
-  using Slice = ROCKSDB_NAMESPACE::Slice;
 
   // offset: where the next Append goes, bytes.
   TributaryWritableFile(std::unique_ptr<FSWritableFile>&& target,
@@ -108,14 +113,11 @@ class TributaryWritableFile
 };
 
 class TributaryRandomRWFile
-    : public ROCKSDB_NAMESPACE::FSRandomRWFileOwnerWrapper {
+    : public ROCKSDB_NAMESPACE::FSRandomRWFileOwnerWrapper,
+      public TributaryFileTypes {
  public:
   using Base = ROCKSDB_NAMESPACE::FSRandomRWFileOwnerWrapper;
   using FSRandomRWFile = ROCKSDB_NAMESPACE::FSRandomRWFile;
-  using IODebugContext = ROCKSDB_NAMESPACE::IODebugContext;
-  using IOOptions = ROCKSDB_NAMESPACE::IOOptions;
-  using IOStatus = ROCKSDB_NAMESPACE::IOStatus;
-  using Slice = ROCKSDB_NAMESPACE::Slice;
 
   TributaryRandomRWFile(std::unique_ptr<FSRandomRWFile>&& target,
                         const TributaryReporter& reporter)

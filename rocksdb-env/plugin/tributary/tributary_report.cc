@@ -145,10 +145,13 @@ std::string TributaryStatsJson(const trib_status& status,
   return json.Finish();
 }
 
-void TributarySay(const std::string& text) {
-  const std::string line = "tributary: " + text + "\n";
-  [[maybe_unused]] const ssize_t said =
-      write(STDERR_FILENO, line.data(), line.size());
+void TributarySay(const std::string& sentence) {
+  TributaryWriteError("tributary: " + sentence + "\n");
+}
+
+void TributaryWriteError(const std::string& text) {
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, text.data(), text.size());
 }
 
 void TributaryWriteFile(const std::string& path, const std::string& text) {

@@ -15,9 +15,10 @@ std::string TributaryStatusText(const trib_status& status,
 std::string TributaryStatsJson(const trib_status& status,
                                uint64_t unseen_files);
 
-// A line on standard error by one write: stdio would give the stream of the
-// program an orientation.
-void TributarySay(const std::string& text);
+// On standard error by one write: its stream is the program's, and a first use
+// of ours would give it an orientation. A sentence gets the usual head and end.
+void TributarySay(const std::string& sentence);
+void TributaryWriteError(const std::string& text);
 
 // Replaces the file; a failure is reported on stderr and otherwise ignored.
 void TributaryWriteFile(const std::string& path, const std::string& text);

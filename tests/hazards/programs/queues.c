@@ -161,7 +161,7 @@ static int by_threads(void) {
 }
 
 int main(int count, char **values) {
-    static const struct hazard hazards[] = {
-        {"ring", by_ring}, {"queue", queue}, {"libaio", libaio}, {"threads", by_threads}, {"refused", refused}, {NULL, NULL}};
+    static const struct hazard hazards[] = {{"ring", by_ring},       {"queue", queue},     {"libaio", libaio},
+                                            {"threads", by_threads}, {"refused", refused}, {NULL, NULL}};
     return run_hazard(hazards, count, values);
 }

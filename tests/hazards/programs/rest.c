@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process at rest, after its writes: what the kernel shows of it. `WHAT HOW`: descriptors, threads, locks,
- * environment, signals, limits, children, memory or streams; of the process itself, of its fork, or of what it becomes by exec. */
+ * environment, signals, limits, children, memory or streams; of the process itself, of its fork, or of what it becomes
+ * by exec. */
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
@@ -151,9 +152,9 @@ static void streams(void) {
 static const struct {
     const char *name;
     void (*show)(void);
-} shows[] = {{"descriptors", descriptors}, {"threads", threads}, {"locks", locks},       {"environment", environment},
-             {"signals", signals},         {"limits", limits},   {"children", children}, {"memory", memory},
-             {"streams", streams}};
+} shows[] = {{"descriptors", descriptors}, {"threads", threads}, {"locks", locks},
+             {"environment", environment}, {"signals", signals}, {"limits", limits},
+             {"children", children},       {"memory", memory},   {"streams", streams}};
 
 static int show(const char *name) {
     for (size_t i = 0; i < sizeof shows / sizeof *shows; i++)

@@ -66,8 +66,8 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
 void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection);
 
 bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table);
-/* The message's length, 0 = end, or -errno; *process = the pidfd that came along, or -1. -EBADMSG: something else or more
- * came along, and the message waits on; *foreign = the first of it, to be parked, or -1. */
+/* The message's length, 0 = end, or -errno; *process = the pidfd that came along, or -1. -EBADMSG: something else or
+ * more came along, and the message waits on; *foreign = the first of it, to be parked, or -1. */
 long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign);
 bool trib_exchange_is_whole(const struct trib_request *request, long length);
 /* The process behind a pidfd as the kernel numbers it here; 0 = not visible; -1 = not a pidfd. */

@@ -98,7 +98,8 @@ bool trib_closer_has_room(uid_t user) {
     return taken < PARKED_MAX && of_user < PARKED_OF_USER_MAX;
 }
 
-/* After has_room. Where no thread can be had, the descriptor stays open: better one too many than a close that waits. */
+/* After has_room. Where no thread can be had, the descriptor stays open: better one too many than a close that waits.
+ */
 void trib_closer_park(uid_t user, int fd) {
     struct parked *mine = parked;
     pthread_attr_t detached;

@@ -42,8 +42,9 @@ void trib_recorder_stop(struct trib_recorder *recorder);
 void trib_recorder_give_up(struct trib_recorder *recorder);
 void trib_recorder_close(struct trib_recorder *recorder); /* stops, too; NULL is fine */
 
-/* The next events in order, at most `capacity`, and after 64 MiB no more; wall_ns by CLOCK_MONOTONIC, thread and tenant filled in. What was said
- * before them goes to the sink. After stop: all that is left, whatever its time; 0 then means empty. */
+/* The next events in order, at most `capacity`, and after 64 MiB no more; wall_ns by CLOCK_MONOTONIC, thread and tenant
+ * filled in. What was said before them goes to the sink. After stop: all that is left, whatever its time; 0 then means
+ * empty. */
 unsigned trib_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
                             const struct trib_texts_sink *sink);
 

@@ -70,6 +70,9 @@ def load_experiment(asked):
     return experiment
 
 
+TARGETS = ("trib", "tributary-rocksdb", "tributary-preload")  # the last for the README's next example
+
+
 def build(steps, out):
     """Release build in build/release. Returns that directory."""
     steps.begin("build")
@@ -77,7 +80,7 @@ def build(steps, out):
     if os.path.exists(log):
         os.remove(log)
     steps.run(["cmake", "--preset", "release", "-DTRIB_BUILD_TESTS=OFF"], log, cwd=ROOT)
-    steps.run(["cmake", "--build", directory, "--target", "trib", "tributary-rocksdb", "tributary-preload"], log, cwd=ROOT,
+    steps.run(["cmake", "--build", directory, "--target", *TARGETS], log, cwd=ROOT,
               progress=lambda: last_line(log))
     if not os.path.exists(f"{directory}/rocksdb-env/libtributary-rocksdb.so"):
         raise Failure(f"the RocksDB adapter was not built; see {log} (package librocksdb-dev)")

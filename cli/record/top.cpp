@@ -157,8 +157,8 @@ void add_head(std::vector<std::string> &lines, const Json &status, const std::st
                                                   text_of(status, "uncovered")));
     const auto refused = static_cast<uint64_t>(number(status, "drive_errors"));
     if (refused)
-        text += wrapped("errors    ", fmt::format("{} of the drive: {}", grouped(refused),
-                                                  drive_advice(text_of(status, "drive"))));
+        text += wrapped("errors    ",
+                        fmt::format("{} of the drive: {}", grouped(refused), drive_advice(text_of(status, "drive"))));
     const std::string stopped = text_of(status, "trace_stopped");
     if (!stopped.empty())
         text += wrapped("trace     ", "stopped: " + stopped);

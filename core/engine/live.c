@@ -26,10 +26,10 @@
 #define BATCH_EVENTS 4096u
 #define POLL_NS_MIN  1000000l
 #define POLL_NS_MAX  16000000l
-#define SNAPSHOT_NS  50000000ull  /* how old a status may be when somebody asked for one before */
-#define TABLES_NS    500000000ull /* how old its tables may be: they cost a walk over all rows */
+#define SNAPSHOT_NS  50000000ull    /* how old a status may be when somebody asked for one before */
+#define TABLES_NS    500000000ull   /* how old its tables may be: they cost a walk over all rows */
 #define ENDING_NS    10000000000ull /* at the end, for what waits in the rings; the rest is lost, and counted */
-#define FRESH_NS     100000000ull /* waited for a status of what was submitted before it was asked for */
+#define FRESH_NS     100000000ull   /* waited for a status of what was submitted before it was asked for */
 
 struct trib_live {
     struct trib_pipeline *pipeline;
@@ -45,7 +45,7 @@ struct trib_live {
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
     int first_error;
-    bool trace_stopped; /* what it refuses from then on is no error of its own */
+    bool trace_stopped;   /* what it refuses from then on is no error of its own */
     trib_seen_table seen; /* signatures whose frames are in the trace */
     struct trib_paths *paths;
     struct trib_metrics_file *metrics; /* NULL: nobody asked for one */

@@ -12,11 +12,11 @@
 
 TRIB_C_BEGIN
 
-#define TRIB_NUMBERS         4096u
-#define TRIB_NUMBERS_UNKNOWN (TRIB_NUMBERS - 1)
-#define TRIB_NUMBERS_RESERVED 2u /* the last, and one for its owner's use */
-#define TRIB_NUMBERS_OF_USER (TRIB_NUMBERS / 2) /* who is neither root nor the daemon's owner */
-#define TRIB_NUMBERS_USERS   32u                /* the rest of them count as one */
+#define TRIB_NUMBERS          4096u
+#define TRIB_NUMBERS_UNKNOWN  (TRIB_NUMBERS - 1)
+#define TRIB_NUMBERS_RESERVED 2u                 /* the last, and one for its owner's use */
+#define TRIB_NUMBERS_OF_USER  (TRIB_NUMBERS / 2) /* who is neither root nor the daemon's owner */
+#define TRIB_NUMBERS_USERS    32u                /* the rest of them count as one */
 
 struct trib_numbers {
     uint64_t keys[TRIB_NUMBERS]; /* by number */

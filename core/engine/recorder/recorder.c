@@ -24,9 +24,9 @@
 #include "producer/process.h"
 #include "recorder/source.h"
 
-#define CHECK_EVERY_NS  160000000ull /* of processes without a pidfd: do they live? */
-#define TAKE_BYTES_MAX  (1ull << 26) /* between two signs of life: how long events take goes by their bytes, too */
-#define THREAD_MASK     ((1u << TRIB_THREAD_BITS) - 1)
+#define CHECK_EVERY_NS 160000000ull /* of processes without a pidfd: do they live? */
+#define TAKE_BYTES_MAX (1ull << 26) /* between two signs of life: how long events take goes by their bytes, too */
+#define THREAD_MASK    ((1u << TRIB_THREAD_BITS) - 1)
 
 static void note_damage(struct trib_recorder *recorder, struct trib_source *source) {
     if (!source->damaged)

@@ -60,8 +60,8 @@ static int take_path(const struct trib_text_head *head, const uint8_t *body, con
     return 0;
 }
 
-int trib_texts_take(struct trib_texts *texts, const struct trib_text_head *head, const uint8_t *body,
-                    uid_t user, const struct trib_texts_sink *sink) {
+int trib_texts_take(struct trib_texts *texts, const struct trib_text_head *head, const uint8_t *body, uid_t user,
+                    const struct trib_texts_sink *sink) {
     switch (head->kind) {
     case TRIB_TEXT_NAME:
     case TRIB_TEXT_UNCOVERED:

@@ -34,7 +34,7 @@ struct trib_texts {
 
 /* user: whose memory it comes from. 1: taken, and whole: it need not be sent again; 0: taken, but for what it names (a
  * path's module that nobody has sent); -EBADMSG: it makes no sense. */
-int trib_texts_take(struct trib_texts *texts, const struct trib_text_head *head, const uint8_t *body,
-                    uid_t user, const struct trib_texts_sink *sink);
+int trib_texts_take(struct trib_texts *texts, const struct trib_text_head *head, const uint8_t *body, uid_t user,
+                    const struct trib_texts_sink *sink);
 
 #endif

@@ -55,7 +55,6 @@ foreach(source IN LISTS test_sources)
   add_dependencies(${name} ${hazard_targets} trib tributary-preload)
   # Locks of a whole machine: others would do without what they hide.
   string(COMPARE EQUAL ${name} hazard_neighbours_test alone)
-  catch_discover_tests(${name} PROPERTIES LABELS hazard TIMEOUT 300 RUN_SERIAL ${alone} SKIP_REGULAR_EXPRESSION
-    "SKIPPED: "
-                       DISCOVERY_MODE PRE_TEST)
+  catch_discover_tests(${name} PROPERTIES LABELS hazard TIMEOUT 300 RUN_SERIAL ${alone}
+                       SKIP_REGULAR_EXPRESSION "SKIPPED: " DISCOVERY_MODE PRE_TEST)
 endforeach()

@@ -83,7 +83,7 @@ std::string proc(int pid, const std::string &file) {
     return read_file("/proc/" + std::to_string(pid) + "/" + file);
 }
 
-const std::string kWriteAndWait = "echo 0123456789 >file; sleep 60";
+const std::string kWriteAndWait = "echo 0123456789 >file; exec sleep 60 >/dev/null 2>&1";
 
 } // namespace
 
@@ -115,9 +115,10 @@ TEST_CASE("a private daemon has nothing of the program's environment that concer
 }
 
 TEST_CASE("options that name files by a path from the current folder mean a daemon for each folder") {
-    const Host host("mkdir one two; export TRIBUTARY=policy=none,drive=none,trace=day.trib; "
-                    "for f in one two; do (cd $f; exec /bin/sh -c 'echo x >file; sleep 60') & done; wait",
-                    "");
+    const Host host(
+        "mkdir one two; export TRIBUTARY=policy=none,drive=none,trace=day.trib; "
+        "for f in one two; do (cd $f; exec /bin/sh -c 'echo x >file; exec sleep 20 >/dev/null 2>&1') & done; wait",
+        "");
     CHECK(comes_true([&] { return host.sockets().size() == 2; }));
     for (const char *folder : {"one", "two"}) {
         INFO(folder);
@@ -128,10 +129,10 @@ TEST_CASE("options that name files by a path from the current folder mean a daem
 TEST_CASE("a program whose daemon does not get ready starts all the same, with one line") {
     Folder folder;
     const std::string silent = folder / "silent";
-    std::ofstream(silent) << "#!/bin/sh\nexec sleep 60\n";
+    std::ofstream(silent) << "#!/bin/sh\nexec sleep 20 >/dev/null 2>&1\n";
     REQUIRE(chmod(silent.c_str(), 0755) == 0);
     const auto begin = std::chrono::steady_clock::now();
-    const Host host("echo 0123456789 >file; echo done >done; sleep 60", "policy=none,drive=none",
+    const Host host("echo 0123456789 >file; echo done >done; exec sleep 60 >/dev/null 2>&1", "policy=none,drive=none",
                     {{"TRIBUTARY_TRIB", silent}});
     CHECK(comes_true([&] { return fs::exists(host.folder() / "done"); }, 60000));
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));

@@ -37,5 +37,5 @@ unsigned trib_edits(const char *a, const char *b) {
 bool trib_is_near(const char *typed, const char *word) {
     unsigned edits = trib_edits(typed, word);
 
-    return edits > 0 && edits <= 2 && edits * 3 <= strlen(word);
+    return edits > 0 && edits <= 2 && (size_t)edits * 3 <= strlen(word);
 }

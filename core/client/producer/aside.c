@@ -76,6 +76,8 @@ static bool may_copy(int fd) {
     struct stat status;
     struct statfs system;
 
+    status.st_mode = 0;
+    system.f_type = 0;
     if (TRIB_RAW(SYS_fstat, fd, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
         return true;
     return TRIB_RAW(SYS_fstatfs, fd, &system) == 0 && is_indifferent((long)system.f_type);

@@ -17,7 +17,8 @@ if(TARGET tributary-rocksdb-plugin AND TRIB_DB_BENCH AND NOT TRIB_SANITIZE)
   target_include_directories(capture_plugin SYSTEM PRIVATE ${TRIB_ROCKSDB_INCLUDE_DIR})
   target_link_libraries(capture_plugin PRIVATE tributary trib_flags)
   target_compile_options(capture_plugin PRIVATE -fno-omit-frame-pointer -ftls-model=initial-exec -fno-rtti)
-  add_library(capture_shim MODULE ${PROJECT_SOURCE_DIR}/rocksdb-env/shim.c)
+  add_library(capture_shim MODULE ${PROJECT_SOURCE_DIR}/rocksdb-env/shim.c
+    ${PROJECT_SOURCE_DIR}/core/client/base/line.c)
   target_include_directories(capture_shim PRIVATE ${PROJECT_SOURCE_DIR}/core/client ${PROJECT_SOURCE_DIR}/core/include)
   set_target_properties(capture_shim PROPERTIES OUTPUT_NAME tributary-rocksdb
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/capture_plugin)

@@ -8,7 +8,7 @@
 #include "hazard.h"
 
 #define PROCESSES 40
-#define ROUNDS    100
+#define ROUNDS    40
 #define REAPERS   3
 
 /* ---- children that nobody made ---- */

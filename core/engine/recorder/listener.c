@@ -296,6 +296,8 @@ int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorde
     listener->poll = epoll_create1(EPOLL_CLOEXEC);
     listener->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     listener->socket = recorder->config.listener;
+    if (listener->socket >= 0) /* systemd's waits: all who are there are accepted, until there is nobody */
+        (void)fcntl(listener->socket, F_SETFL, fcntl(listener->socket, F_GETFL) | O_NONBLOCK);
     int code = listener->socket < 0 ? listen_at_path(listener, error) : 0;
     if (code == 0 && (code = trib_listener_watch(listener, listener->socket, TRIB_TAG_LISTENER)) == 0)
         code = trib_listener_watch(listener, listener->wake, TRIB_TAG_WAKE);

@@ -26,7 +26,7 @@ TEST_CASE("a program that is spawned shares offsets, and the caller's errno stay
           Lines{"write 0+10", "write 10+6", "write 16+20", "write 36+6", "write 42+30"});
 }
 
-TEST_CASE("pages that are dirty at the end of a process are told of") {
+TEST_CASE("pages that are dirty at the end of a process are recorded") {
     const Story story("left", GENERATE(false, true));
     if (is_in_memory(story.folder) || !has_cachestat())
         return;

@@ -196,7 +196,7 @@ static int join_alone(struct trib_client *client, uint64_t now_ns) {
     struct trib_attachment *current = atomic_load(&hand->current), *next = find_free(hand, now_ns);
     uint64_t waiting_bytes = untaken_bytes(current);
 
-    atomic_fetch_add(&hand->missed_bytes, waiting_bytes); /* the next daemon is told of these events, too */
+    atomic_fetch_add(&hand->missed_bytes, waiting_bytes); /* the next daemon counts these events, too */
     int rc = next ? trib_join(client, current ? current->epoch : 0, next) : -EAGAIN;
     if (rc == 0)
         replace(client, next, now_ns);

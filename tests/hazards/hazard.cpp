@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <iostream>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -330,10 +329,6 @@ Record read_record(const std::string &trace) {
         }
     }
     return record;
-}
-
-void skip(const std::string &why) {
-    std::cout << "SKIPPED: " << why << std::endl;
 }
 
 bool is_installed(const std::string &program) {

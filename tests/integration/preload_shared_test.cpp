@@ -26,29 +26,6 @@ TEST_CASE("a program that is spawned shares offsets, and the caller's errno stay
           Lines{"write 0+10", "write 10+6", "write 16+20", "write 36+6", "write 42+30"});
 }
 
-TEST_CASE("pages that are dirty at the end of a process are recorded") {
-    const Story story("left", GENERATE(false, true));
-    if (is_in_memory(story.folder) || !has_cachestat())
-        return;
-    CHECK(story.of("a") == Lines{"write 8192+4096"});
-}
-
-TEST_CASE("a child that ends says nothing of its parent's mappings") {
-    const Story story("mapped_by_parent", GENERATE(false, true));
-    if (is_in_memory(story.folder) || !has_cachestat())
-        return;
-    CHECK(story.of("a") == Lines{"write 8192+4096"});
-}
-
-TEST_CASE("shared memory is no storage") {
-    const Story story("in_memory", GENERATE(false, true));
-    CHECK(story.of("after") == Lines{"write 0+10"});
-    uint64_t bytes = 0;
-    for (const trib_event &event : story.said.events)
-        bytes += event.kind == TRIB_EVENT_WRITE ? event.length_bytes : 0;
-    CHECK(bytes == 10);
-}
-
 TEST_CASE("calls that could have locked the program in and did not leave it recorded") {
     CHECK(Story("not_locked", GENERATE(false, true)).of("a") == Lines{"write 0+10"});
 }

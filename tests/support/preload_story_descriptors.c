@@ -95,47 +95,6 @@ static void story_spawned(void) {
     put(fd, 30);
 }
 
-static char *map_file(int fd) {
-    check(ftruncate(fd, 1 << 20) == 0);
-    char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    check(memory != MAP_FAILED);
-    return memory;
-}
-
-static char *map_one(const char *name) {
-    return map_file(make(name, O_RDWR));
-}
-
-/* Never synced: the end of the process is the last moment. */
-static void story_left(void) {
-    map_one("a")[8192] = 1;
-}
-
-/* The child ends while a page of its parent's mapping is dirty, and syncs nothing. */
-static void story_mapped_by_parent(void) {
-    char *memory = map_one("a");
-    int status;
-
-    memory[8192] = 1;
-    pid_t child = fork();
-    if (child == 0)
-        exit(0);
-    check(waitpid(child, &status, 0) == child && status == 0);
-    check(msync(memory, 1 << 20, MS_SYNC) == 0);
-}
-
-static void story_in_memory(void) {
-    char name[64];
-
-    snprintf(name, sizeof name, "/dev/shm/trib-story-%d", (int)getpid());
-    int fd = make(name, O_RDWR);
-    char *memory = map_file(fd);
-    check(unlink(name) == 0 && close(fd) == 0); /* so that nobody can say which of its pages are dirty */
-    memory[8192] = 1;
-    check(msync(memory, 1 << 20, MS_SYNC) == 0);
-    put(make("after", O_WRONLY), 10);
-}
-
 /* Calls that fail, or only ask, lock nothing in: what is opened later can be asked about. */
 static void story_not_locked(void) {
     unsigned action = SECCOMP_RET_KILL_PROCESS;
@@ -210,9 +169,6 @@ const struct story stories_of_descriptors[] = {
     {"appends", story_appends},
     {"passed", story_passed},
     {"spawned", story_spawned},
-    {"left", story_left},
-    {"mapped_by_parent", story_mapped_by_parent},
-    {"in_memory", story_in_memory},
     {"not_locked", story_not_locked},
     {"vfork_first", story_vfork_first},
     {"daemon_of_libc", story_daemon_of_libc},

@@ -14,6 +14,7 @@
 #include "producer/coverage.h"
 #include "support/elf.hpp"
 #include "support/folder.hpp"
+#include "support/skip.hpp"
 
 using namespace trib_test;
 
@@ -96,9 +97,26 @@ TEST_CASE("what is no program, or a damaged one, is judged without harm") {
     CHECK(trib_program_uncovered((judged.folder / "cut").c_str()) == TRIB_COVERED);
 }
 
+TEST_CASE("a program that was judged is not open any more") {
+    const Judged judged;
+    const auto lowest_free = [] {
+        const int fd = dup(STDERR_FILENO);
+        close(fd);
+        return fd;
+    };
+    const int before = lowest_free();
+    judged(static_program());
+    judged(dynamic_program());
+    judged(with_notes(dynamic_program(), {std::string("Go\0\0", 4)}));
+    std::ofstream(judged.folder / "script") << "#!/bin/sh\n";
+    for (const std::string &path : {judged.folder / "script", std::string("/"), std::string("/dev/null")})
+        CHECK(trib_program_uncovered(path.c_str()) == TRIB_COVERED);
+    CHECK(lowest_free() == before);
+}
+
 TEST_CASE("setuid of another user hides a program, of one's own does not") {
     if (geteuid() != 0) {
-        WARN("only root can give files away");
+        skip("only root can give files away");
         return;
     }
     Folder folder;
@@ -132,7 +150,7 @@ TEST_CASE("a program with capabilities of its own ignores LD_PRELOAD, but not fo
     bind.data[0].permitted = 1u << CAP_NET_BIND_SERVICE;
     chmod(path.c_str(), 0755);
     if (getuid() != 0 || setxattr(path.c_str(), "security.capability", &bind, XATTR_CAPS_SZ_2, 0) != 0) {
-        WARN("only root may give them");
+        skip("only root may give them");
         return;
     }
     CHECK(trib_program_uncovered(path.c_str()) == TRIB_COVERED);

@@ -52,7 +52,7 @@ TRIB_CALL void *mremap(void *start, size_t length, size_t new_length, int flags,
     va_list rest;
 
     va_start(rest, flags);
-    void *wanted = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(rest, void *) : NULL; /* or a wish */
+    void *wanted = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(rest, void *) : NULL;
     va_end(rest);
     bool exist = trib_mappings_exist();
     uint64_t last = trib_mappings_newest();

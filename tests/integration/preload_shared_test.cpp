@@ -22,8 +22,9 @@ TEST_CASE("a descriptor that is sent to another process shares its offset") {
 }
 
 TEST_CASE("a program that is spawned shares offsets, and the caller's errno stays") {
-    CHECK(Story("spawned", GENERATE(false, true)).said.writes("a") ==
-          Lines{"write 0+10", "write 10+6", "write 16+20", "write 36+6", "write 42+30"});
+    const Story story("spawned", GENERATE(false, true));
+    CHECK(story.said.writes("a") == Lines{"write 0+10", "write 10+6", "write 16+20"});
+    CHECK(story.said.writes("b") == Lines{"write 0+10", "write 10+6", "write 16+30"});
 }
 
 TEST_CASE("calls that could have locked the program in and did not leave it recorded") {

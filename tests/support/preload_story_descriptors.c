@@ -81,7 +81,7 @@ static void story_passed(void) {
 static void story_spawned(void) {
     char *list[] = {"sh", "-c", "printf 123456", NULL};
     posix_spawn_file_actions_t actions;
-    int fd = make("a", O_WRONLY), status;
+    int fd = make("a", O_WRONLY), other, status;
     pid_t child;
 
     put(fd, 10);
@@ -90,9 +90,12 @@ static void story_spawned(void) {
     check(posix_spawn(&child, "/bin/sh", &actions, NULL, list, environ) == 0 && errno == 77);
     check(waitpid(child, &status, 0) == child && status == 0);
     put(fd, 20);
+    other = make("b", O_WRONLY); /* which no child has had so far */
+    put(other, 10);
+    check(posix_spawn_file_actions_adddup2(&actions, other, 1) == 0);
     check(posix_spawnp(&child, "sh", &actions, NULL, list, environ) == 0); /* libc tries PATH, and errno says so */
     check(waitpid(child, &status, 0) == child && status == 0);
-    put(fd, 30);
+    put(other, 30);
 }
 
 /* Calls that fail, or only ask, lock nothing in: what is opened later can be asked about. */

@@ -47,7 +47,8 @@ TEST_CASE("a daemon that is killed costs events, and its processes join the next
     CHECK(trib_client_submit(client, &event));
     trib_pipeline_drain(next.get());
     CHECK(next.status().events > before);
-    CHECK(next.status().events_dropped >= accepted + refused); // what the dead one never took, and what its ring did not
+    // What the dead one never took, and what its ring did not.
+    CHECK(next.status().events_dropped >= accepted + refused);
     CHECK(next.status().lost_alone == next.status().events_dropped);
     CHECK(next.status().bytes_dropped == next.status().events_dropped * 100);
     trib_client_close(client);

@@ -21,6 +21,8 @@ TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd,
 
     if (replaces) /* while the range is still the old mapping's */
         trib_mappings_sync(wanted, length);
+    if (flags & MAP_FIXED)
+        trib_ring_unmapped(wanted, length);
     void *start = TRIB_NEXT(mmap)(wanted, length, access, flags, fd, offset);
     if (replaces && start != MAP_FAILED)
         trib_mappings_remove(start, length, last);
@@ -60,6 +62,9 @@ TRIB_CALL void *mremap(void *start, size_t length, size_t new_length, int flags,
         trib_mappings_sync(wanted, new_length);
     if (exist && new_length < length)
         trib_mappings_sync((char *)start + new_length, length - new_length);
+    if (flags & MREMAP_FIXED)
+        trib_ring_unmapped(wanted, new_length);
+    trib_ring_unmapped(start, length); /* nobody follows a ring that moves */
     void *moved = TRIB_NEXT(mremap)(start, length, new_length, flags, wanted);
     if (!exist || moved == MAP_FAILED)
         return moved;

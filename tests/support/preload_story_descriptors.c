@@ -55,9 +55,17 @@ static void story_appends(void) {
     check(pwrite(fd, data, 7, 5) == 7);
 }
 
+static int send_by(int how, int socket, struct msghdr *message) {
+    struct mmsghdr one = {.msg_hdr = *message};
+
+    if (how == 0)
+        return (int)sendmsg(socket, message, 0);
+    return how == 1 ? sendmmsg(socket, &one, 1, 0) : (int)syscall(SYS_sendmsg, socket, message, 0);
+}
+
 /* The one who receives it moves the offset that it shares with the sender. */
-static void story_passed(void) {
-    int fd = make("a", O_WRONLY), ends[2], received;
+static void pass(const char *name, int how) {
+    int fd = make(name, O_WRONLY), ends[2], received;
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -68,7 +76,7 @@ static void story_passed(void) {
 
     put(fd, 10);
     memcpy(CMSG_DATA(&control.head), &fd, sizeof fd);
-    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && sendmsg(ends[0], &message, 0) == 1);
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && send_by(how, ends[0], &message) == 1);
     char byte;
     part.iov_base = &byte;
     message.msg_controllen = sizeof control;
@@ -76,6 +84,12 @@ static void story_passed(void) {
     memcpy(&received, CMSG_DATA(&control.head), sizeof received);
     put(received, 20);
     put(fd, 30);
+}
+
+static void story_passed(void) {
+    pass("a", 0);
+    pass("b", 1);
+    pass("c", 2);
 }
 
 static void story_spawned(void) {
@@ -145,6 +159,29 @@ static void story_daemon_of_libc(void) {
     check(access("done", F_OK) == 0);
 }
 
+/* The memory of a ring is given to something else while the kernel still has its own view of it. */
+static void story_ring_replaced(void) {
+    struct io_uring_params params = {.flags = 0};
+    char *queue[2];
+
+    for (int i = 0; i < 2; i++) {
+        int ring = (int)syscall(SYS_io_uring_setup, 4, &params);
+        if (ring < 0)
+            exit(77);
+        size_t length = params.sq_off.array + params.sq_entries * sizeof(unsigned);
+        queue[i] = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+        char *entries = mmap(NULL, params.sq_entries * 64, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+        check(queue[i] != MAP_FAILED && (void *)entries != MAP_FAILED);
+        char *other =
+            mmap(i ? NULL : queue[i], length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | (i ? 0 : MAP_FIXED), -1, 0);
+        check(other != MAP_FAILED);
+        if (i)
+            check(mremap(other, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, queue[i]) == queue[i]);
+        check(syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) == 0); /* it finds nothing to submit */
+    }
+    put(make("a", O_WRONLY), 10);
+}
+
 /* Entries of 128 bytes. */
 static void story_wide_ring(void) {
     struct io_uring_params params = {.flags = IORING_SETUP_SQE128};
@@ -175,6 +212,7 @@ const struct story stories_of_descriptors[] = {
     {"not_locked", story_not_locked},
     {"vfork_first", story_vfork_first},
     {"daemon_of_libc", story_daemon_of_libc},
+    {"ring_replaced", story_ring_replaced},
     {"wide_ring", story_wide_ring},
     {NULL, NULL},
 };

@@ -8,8 +8,8 @@
  * Unseen: pages that the kernel wrote back by itself between two syncs (after some 30 s). Twice: pages that were
  * also written by write() since the last sync. tmpfs is shared memory, not storage, and left out.
  *
- * Asked of the kernel, at the program's own sync, munmap, or MAP_FIXED, MREMAP_FIXED over a mapping, and never once it
- * has locked itself in (quiet.h): fstat, cachestat, and what borrow.h needs. Then, too, the whole range counts.
+ * Asked of the kernel, at the program's own sync, munmap, mremap, or MAP_FIXED over a mapping, and never once it has
+ * locked itself in (quiet.h): fstat, cachestat, and what borrow.h needs. Then, too, the whole range counts.
  *
  * Thread safety: any thread, signal handlers; nobody waits for anybody. 1,024 mappings; the rest goes unseen. */
 #ifndef TRIB_PRELOAD_MAPPINGS_H

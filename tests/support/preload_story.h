@@ -8,7 +8,7 @@ struct story {
     void (*tell)(void);
 };
 extern const struct story stories_of_bytes[], stories_of_deaths[], stories_of_processes[], stories_of_descriptors[],
-    stories_of_maps[];
+    stories_of_maps[], stories_of_numbers[];
 
 extern char data[1 << 16];
 

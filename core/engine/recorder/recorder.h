@@ -32,8 +32,8 @@ struct trib_recorder_config {
     void *status_arg;
 };
 
-/* Listens, and answers nobody before start. A socket of a daemon that is gone is replaced. 0; -EADDRINUSE (a daemon answers there), -ENAMETOOLONG,
- * -ENOMEM, -errno of the file system. */
+/* Listens, and answers nobody before start. A socket of a daemon that is gone is replaced. 0; -EADDRINUSE (a daemon
+ * answers there), -ENAMETOOLONG, -ENOMEM, -errno of the file system. */
 int trib_recorder_open(struct trib_recorder **out, const struct trib_recorder_config *config, struct trib_error *error);
 /* From now on requests are answered, on a thread of its own: what `status` reads must be there. 0, -EAGAIN. */
 int trib_recorder_start(struct trib_recorder *recorder);

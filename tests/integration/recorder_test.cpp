@@ -37,8 +37,10 @@ struct Recorder {
     std::map<uint64_t, unsigned> signatures;
     std::map<uint64_t, uint32_t> modules_of; // each path's first
     std::map<uint32_t, std::string> module_names;
-    explicit Recorder(const std::string &address) {
-        REQUIRE(trib_test_recorder_open(&self, address.c_str()) == 0);
+    explicit Recorder(const std::string &address, bool starts = true) {
+        REQUIRE(trib_test_recorder_listen(&self, address.c_str()) == 0);
+        if (starts)
+            REQUIRE(trib_test_recorder_start(self) == 0);
     }
     ~Recorder() {
         trib_test_recorder_close(self);
@@ -335,6 +337,26 @@ TEST_CASE("what waits in a damaged ring when it is taken back is counted") {
     CHECK(recorder.counts().events_dropped == 3);
     CHECK(recorder.counts().bytes_dropped == 77);
     trib_client_close(client);
+}
+
+TEST_CASE("nobody is answered before the recorder starts") {
+    Folder folder;
+    Recorder recorder(folder / "s", false);
+    trib_client *client = nullptr;
+    CHECK(trib_test::join_at(folder / "s", &client) == -ETIMEDOUT);
+    REQUIRE(trib_test_recorder_start(recorder.self) == 0);
+    client = join(folder / "s");
+    CHECK(client);
+    trib_client_close(client);
+}
+
+TEST_CASE("a recorder that never starts leaves no socket") {
+    Folder folder;
+    {
+        Recorder recorder(folder / "s", false);
+        CHECK(access((folder / "s").c_str(), F_OK) == 0);
+    }
+    CHECK(access((folder / "s").c_str(), F_OK) != 0);
 }
 
 TEST_CASE("what an end that takes too long leaves is counted") {

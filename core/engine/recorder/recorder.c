@@ -392,6 +392,10 @@ int trib_recorder_open(struct trib_recorder **out, const struct trib_recorder_co
     return code;
 }
 
+int trib_recorder_start(struct trib_recorder *recorder) {
+    return trib_listener_start(recorder->listener);
+}
+
 void trib_recorder_stop(struct trib_recorder *recorder) {
     if (recorder->stopped)
         return;

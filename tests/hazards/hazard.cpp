@@ -332,10 +332,6 @@ Record read_record(const std::string &trace) {
     return record;
 }
 
-void skip(const std::string &why) {
-    std::cout << "SKIPPED: " << why << std::endl;
-}
-
 bool is_installed(const std::string &program) {
     return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
 }

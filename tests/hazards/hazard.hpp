@@ -13,11 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "support/folder.hpp"
+#include "support/skip.hpp"
 
 namespace trib_hazard {
 
 using trib_test::Folder;
 using trib_test::read_file;
+using trib_test::skip;
 
 enum class Way { Plain, Preloaded, Recorded };
 
@@ -61,8 +63,6 @@ Way way_of(Way asked);
 Result run_once(Way way, const Command &command, const std::string &trace = "");
 Record read_record(const std::string &trace);
 
-// Says that the machine cannot do it: ctest reports a skip.
-void skip(const std::string &why);
 bool is_installed(const std::string &program);
 
 // The hazard's bar: everything that can be seen is the same, and it takes at most twice the time and 30 ms.

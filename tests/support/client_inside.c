@@ -9,11 +9,15 @@ void *trib_test_ring_memory(struct trib_client *client, uint64_t *bytes);
 bool trib_test_submit_as_is(struct trib_client *client, const struct trib_event *event);
 bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *path);
 void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes);
+bool trib_test_put_uncovered(struct trib_client *client, uint64_t why, const char *path);
+void trib_test_claim_drops(struct trib_client *client, uint64_t events, uint64_t bytes);
+void trib_test_claim_broken(struct trib_client *client, uint32_t broken, uint32_t names_lost);
 uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really);
 bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
 bool trib_test_is_known(struct trib_client *client, uint64_t key);
 void trib_test_leave(struct trib_client *client);
 uint64_t trib_test_heartbeat_ns(struct trib_client *client);
+uint64_t trib_test_epoch(struct trib_client *client);
 void trib_test_set_image(struct trib_client *client, uint64_t image);
 void trib_test_spoil(struct trib_client *client, int what);
 uint64_t trib_test_backoff_ns(struct trib_client *client);
@@ -52,6 +56,22 @@ bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *p
     return trib_text_put(texts_of(client), TRIB_TEXT_NAME, file, path, (uint32_t)strlen(path));
 }
 
+bool trib_test_put_uncovered(struct trib_client *client, uint64_t why, const char *path) {
+    return trib_text_put(texts_of(client), TRIB_TEXT_UNCOVERED, why, path, (uint32_t)strlen(path));
+}
+
+void trib_test_claim_drops(struct trib_client *client, uint64_t events, uint64_t bytes) {
+    struct trib_ring_ends *ends = client->hand->attachments[0].ring.ends;
+
+    atomic_store(&ends->dropped_bytes, bytes);
+    atomic_store(&ends->dropped_events, events);
+}
+
+void trib_test_claim_broken(struct trib_client *client, uint32_t broken, uint32_t names_lost) {
+    atomic_store(&client->hand->attachments[0].head->broken, broken);
+    atomic_store(&client->hand->attachments[0].head->names_lost, names_lost);
+}
+
 void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes) {
     const struct trib_text_head lie = {.body_bytes = claimed_bytes, .kind = TRIB_TEXT_NAME, .id = file};
     struct trib_text_ring *ring = texts_of(client);
@@ -86,6 +106,10 @@ void trib_test_set_image(struct trib_client *client, uint64_t image) {
 
 uint64_t trib_test_heartbeat_ns(struct trib_client *client) {
     return atomic_load(&client->hand->attachments[0].table->heartbeat_ns);
+}
+
+uint64_t trib_test_epoch(struct trib_client *client) {
+    return atomic_load(&client->hand->current)->epoch;
 }
 
 void trib_test_leave(struct trib_client *client) {

@@ -87,7 +87,7 @@ void print(const trib_status &status, const std::string &name) {
         fmt::format("{} now, {} so far, {} rejoined after a restart, {} refused", grouped(status.processes_live),
                     grouped(status.processes), grouped(status.joins_again), grouped(status.joins_refused)));
     say("written",
-        fmt::format("{} in {} events", size_text(static_cast<double>(status.clock_bytes)), grouped(status.events)));
+        fmt::format("{} in {} events", size_text(static_cast<double>(status.written_bytes)), grouped(status.events)));
     const std::string causes = lost_causes(status);
     say("lost", fmt::format("{} events ({}){}{}", grouped(status.events_dropped),
                             size_text(static_cast<double>(status.bytes_dropped)), causes.empty() ? "" : ": ", causes));
@@ -96,7 +96,8 @@ void print(const trib_status &status, const std::string &name) {
     say("uncovered",
         fmt::format("{} start{}{}{}", grouped(status.starts_uncovered), status.starts_uncovered == 1 ? "" : "s",
                     status.uncovered[0] ? ": " : "", printable(status.uncovered)));
-    say("learned", fmt::format("{} writers in {} streams", grouped(status.attributes), status.streams_used));
+    say("learned", fmt::format("{} writers in {} streams, from {}", grouped(status.attributes), status.streams_used,
+                               size_text(static_cast<double>(status.clock_bytes))));
     if (status.waf > 0)
         say("WAF", fmt::format("{} ({} pages written, {} copied)", fixed(status.waf, 3), grouped(status.host_pages),
                                grouped(status.gc_pages)));

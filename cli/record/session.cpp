@@ -2,6 +2,7 @@
 #include "record/session.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,9 +27,9 @@ namespace cli {
 namespace {
 
 constexpr int SESSION_JSON_VERSION = 1;
-constexpr long POLL_MS = 20;
-constexpr int POLLS_BEFORE_WORD = 100; // two seconds
-constexpr int POLLS_OF_GRACE = 5;
+constexpr long POLL_MS = 10;
+constexpr std::chrono::milliseconds GRACE{100};
+constexpr std::chrono::seconds PATIENCE{2}; // before a word on what it waits for
 
 std::string pipeline_options(const SessionOptions &options, const std::string &path) {
     OptionText text;
@@ -83,13 +84,21 @@ class Recorder {
 // Processes that the command left behind go on being recorded until they end. One that the command forked may join a
 // moment after it: a grace for those.
 bool wait_for_others(const Recorder &recorder, const Child &child) {
-    for (int polls = 0, idle = 0; idle < POLLS_OF_GRACE; polls++) {
-        idle = recorder.status().processes_live > 0 ? 0 : idle + 1;
-        if (polls == POLLS_BEFORE_WORD && idle == 0)
-            std::fprintf(stderr,
-                         "trib: the command has ended, %llu of its processes have not; "
-                         "recording goes on until they end or a signal comes\n",
-                         static_cast<unsigned long long>(recorder.status().processes_live));
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now();
+    bool is_said = false;
+    for (auto idle_since = end; Clock::now() - idle_since < GRACE;) {
+        const auto now = Clock::now(); // before the question, which may take a while
+        const uint64_t live = recorder.status().processes_live;
+        if (live > 0)
+            idle_since = now;
+        if (live > 0 && !is_said && now - end > PATIENCE) {
+            is_said = true;
+            fmt::print(stderr,
+                       "trib: the command has ended, {} of its processes have not; "
+                       "recording goes on until they end or a signal comes\n",
+                       live);
+        }
         if (child.asked_to_end(POLL_MS))
             return false;
     }
@@ -131,7 +140,7 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
         trace = fmt::format("; {}, {}", options.trace, size_text(static_cast<double>(status.trace_bytes)));
     fmt::print(stderr, "trib: {} {}, {} events{}, {} written{}\n", grouped(status.processes),
                status.processes == 1 ? "process" : "processes", grouped(status.events), lost,
-               size_text(static_cast<double>(status.clock_bytes)), trace);
+               size_text(static_cast<double>(status.written_bytes)), trace);
     if (status.trace_stopped[0])
         fmt::print(stderr, "trib: the trace stopped: {}\n", status.trace_stopped);
     if (has_drive)
@@ -163,7 +172,7 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                  {"lost_full", status.lost_full},
                  {"lost_killed", status.lost_killed},
                  {"lost_alone", status.lost_alone},
-                 {"written_bytes", status.clock_bytes},
+                 {"written_bytes", status.written_bytes},
                  {"policy", status.policy},
                  {"signatures", status.attributes},
                  {"complete", result.closed == 0 && result.has_ended}};

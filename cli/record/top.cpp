@@ -144,7 +144,7 @@ void add_head(std::vector<std::string> &lines, const Json &status, const std::st
     text += wrapped("drive     ",
                     fmt::format("{} under policy {}: placement {} ({})", text_of(status, "drive"),
                                 text_of(status, "policy"), text_of(status, "placement"), text_of(status, "evidence")));
-    text += wrapped("written   ", fmt::format("{} in {} events, WAF {}", bytes_text(status, "clock_bytes"),
+    text += wrapped("written   ", fmt::format("{} in {} events, WAF {}", bytes_text(status, "written_bytes"),
                                               grouped(static_cast<uint64_t>(number(status, "events"))),
                                               waf > 0 ? fixed(waf, 3) : "unknown"));
     text += wrapped("lost      ", fmt::format("{} events ({}); {} joins refused",

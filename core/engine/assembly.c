@@ -160,6 +160,7 @@ static int open_state(struct trib_pipeline *pipeline, struct trib_error *error) 
 
     if (rc)
         return rc;
+    pipeline->opened_clock_bytes = trib_state_clock(pipeline->state);
     rc = trib_extents_open(&pipeline->extents, pipeline->state);
     return rc ? trib_fail(error, rc, "live extents: %s", strerror(-rc)) : 0;
 }

@@ -46,6 +46,7 @@ struct trib_flow_counters {
 
 struct trib_pipeline {
     struct trib_pipeline_settings settings;
+    uint64_t opened_clock_bytes; /* what the state brought along */
     const struct trib_policy *policy;
     void *policy_self;
     uint32_t needs; /* of the policy with its options */

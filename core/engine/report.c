@@ -121,6 +121,7 @@ void trib_pipeline_status(struct trib_pipeline *pipeline, struct trib_status *ou
     snprintf(out->policy, sizeof out->policy, "%s", pipeline->policy->name);
     fill_drive_status(pipeline, out);
     out->clock_bytes = trib_state_clock(pipeline->state);
+    out->written_bytes = out->clock_bytes - pipeline->opened_clock_bytes;
     out->events = pipeline->counters.events;
     out->drive_errors = pipeline->counters.drive_errors;
     out->trace_errors = pipeline->counters.trace_errors;

@@ -26,9 +26,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr double kAllowance_ms = 100; // a session looks at its processes every 16 ms, and at their ends once more
-constexpr int kRounds = 12;           // of runs, before the time counts as too long
-constexpr double kLinger_s = 3;       // for a daemon whose last host has ended
+constexpr double kAllowance_ms = 30; // a session looks at its processes every 16 ms
+constexpr int kRounds = 12;          // of runs, before the time counts as too long
+constexpr double kLinger_s = 3;      // for a daemon whose last host has ended
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();

@@ -6,6 +6,19 @@
 
 using namespace trib_test;
 
+// Writes until the daemon at `path` has recorded the process; how many events that took.
+static unsigned write_until_joined(trib_client *client, Pipeline &next) {
+    const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+    unsigned count = 0;
+    for (; count < 1000 && next.status().processes != 1; count++) {
+        trib_client_submit(client, &event);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    CHECK(next.status().processes == 1);
+    CHECK(next.status().joins_again == 1);
+    return count;
+}
+
 TEST_CASE("a daemon that is killed costs events, and its processes join the next") {
     Folder folder;
     const std::string path = folder / "session";
@@ -22,28 +35,51 @@ TEST_CASE("a daemon that is killed costs events, and its processes join the next
     while (accepted < 100000 && trib_client_submit(client, &event))
         accepted++;
     CHECK(accepted < 100000); // the ring is full at the latest
+    const unsigned refused = 1000;
+    for (unsigned i = 1; i < refused; i++)
+        CHECK_FALSE(trib_client_submit(client, &event));
     trib_client *late = nullptr;
     CHECK(join_at(path, &late) == -ECONNREFUSED);
 
     Pipeline next("policy=none,drive=none,session=" + path, true); // takes the place of the dead
     REQUIRE(next.rc() == 0);
-    bool taken = false;
-    for (unsigned i = 0; i < 1000 && !(taken = next.status().processes == 1); i++) {
-        trib_client_submit(client, &event);
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    CHECK(taken);
-    CHECK(next.status().joins_again == 1);
+    write_until_joined(client, next);
     const uint64_t before = next.status().events;
     CHECK(trib_client_submit(client, &event));
     trib_pipeline_drain(next.get());
     CHECK(next.status().events > before);
-    CHECK(next.status().events_dropped >= accepted); // what the dead one never took
+    CHECK(next.status().events_dropped >= accepted + refused); // what the dead one never took, and what its ring did not
     CHECK(next.status().lost_alone == next.status().events_dropped);
     CHECK(next.status().bytes_dropped == next.status().events_dropped * 100);
     trib_client_close(client);
     CHECK(next.close() == 0);
     CHECK(access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("what a daemon has counted as lost, the next does not count again") {
+    Folder folder;
+    const std::string path = folder / "session";
+    static constexpr unsigned submitted = 20000; // the ring has 16,384 slots
+    const pid_t recorder = start_daemon(path, [](Pipeline &pipeline) {
+        for (unsigned i = 0; i < 2000 && pipeline.status().events + pipeline.status().events_dropped < submitted; i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        const bool counted = pipeline.status().events_dropped > 1000;
+        return counted ? kill(getpid(), SIGKILL) : 1;
+    });
+    trib_client *client = join(path);
+    REQUIRE(client != nullptr);
+    kill(recorder, SIGSTOP);
+    int status = 0;
+    REQUIRE(waitpid(recorder, &status, WUNTRACED) == recorder);
+    submit_many(client, 2, submitted);
+    kill(recorder, SIGCONT);
+    CHECK(WIFSIGNALED(status_of(recorder)));
+
+    Pipeline next("policy=none,drive=none,session=" + path, true);
+    REQUIRE(next.rc() == 0);
+    const unsigned alone = write_until_joined(client, next);
+    CHECK(next.status().events_dropped <= alone);
+    trib_client_close(client);
 }
 
 TEST_CASE("a daemon that is stopped holds up nobody, and takes what fitted when it goes on") {

@@ -35,6 +35,7 @@ class Sysbench:
     def environment(self):
         libraries = os.path.join(self.root, "usr", "lib", "x86_64-linux-gnu")
         return dict(os.environ, LUA_PATH=f"{self.root}/usr/share/sysbench/?.lua;;",
+                    MARIADB_PLUGIN_DIR=os.path.join(libraries, "libmariadb3", "plugin"),  # MySQL's passwords
                     LD_LIBRARY_PATH=":".join(filter(None, [libraries, os.environ.get("LD_LIBRARY_PATH")])))
 
     def prepare(self, connection):

@@ -166,8 +166,6 @@ static void retire(struct trib_attachment *at, uint64_t now_ns) {
 static void replace(struct trib_client *client, struct trib_attachment *next, uint64_t now_ns) {
     struct trib_hand *hand = client->hand;
 
-    atomic_store(&hand->missed_events, 0); /* the daemon knows */
-    atomic_store(&hand->missed_bytes, 0);
     for (unsigned i = 0; i < TRIB_SENT; i++)
         atomic_store_explicit(&hand->sent[i], 0, memory_order_relaxed);
     next->retired_ns = 0;
@@ -178,30 +176,40 @@ static void replace(struct trib_client *client, struct trib_attachment *next, ui
         retire(former, now_ns);
 }
 
-/* Of the writes that wait in the ring of a daemon that is gone. */
-static uint64_t untaken_bytes(const struct trib_attachment *at) {
-    uint64_t tail = at ? atomic_load(&at->ring.ends->tail) : 0, head = at ? atomic_load(&at->ring.ends->head) : 0;
-    uint64_t bytes = 0;
+/* What a daemon that is gone has neither taken out of its ring nor counted as dropped. */
+static struct trib_missed left_in(const struct trib_attachment *at) {
+    const struct trib_ring_ends *ends = at->ring.ends;
+    uint64_t tail = atomic_load(&ends->tail), head = atomic_load(&ends->head);
+    uint64_t counted = atomic_load(&ends->counted_events), dropped = atomic_load(&ends->dropped_events);
+    struct trib_missed left = {0, 0};
 
-    for (uint64_t ticket = head; at && tail - head <= at->ring.mask + 1 && ticket != tail; ticket++) {
+    if (tail - head <= at->ring.mask + 1)
+        left.events = tail - head;
+    for (uint64_t ticket = head; ticket != head + left.events; ticket++) {
         const struct trib_event *event = trib_ring_event(&at->ring, ticket);
         if (trib_ring_turn(&at->ring, ticket) == TRIB_RING_FILLED && event->kind == TRIB_EVENT_WRITE)
-            bytes += event->length_bytes;
+            left.bytes += event->length_bytes;
     }
-    return bytes;
+    if (dropped > counted) {
+        left.events += dropped - counted;
+        left.bytes += atomic_load(&ends->dropped_bytes) - atomic_load(&ends->counted_bytes);
+    }
+    return left;
 }
 
 static int join_alone(struct trib_client *client, uint64_t now_ns) {
     struct trib_hand *hand = client->hand;
     struct trib_attachment *current = atomic_load(&hand->current), *next = find_free(hand, now_ns);
-    uint64_t waiting_bytes = untaken_bytes(current);
+    struct trib_missed alone = {atomic_load(&hand->missed_events), atomic_load(&hand->missed_bytes)};
+    struct trib_missed left = current && verify(hand, current) ? left_in(current) : (struct trib_missed){0, 0};
+    struct trib_missed all = {alone.events + left.events, alone.bytes + left.bytes};
 
-    atomic_fetch_add(&hand->missed_bytes, waiting_bytes); /* the next daemon counts these events, too */
-    int rc = next ? trib_join(client, current ? current->epoch : 0, next) : -EAGAIN;
-    if (rc == 0)
+    int rc = next ? trib_join(client, current ? current->epoch : 0, &all, next) : -EAGAIN;
+    if (rc == 0) {
         replace(client, next, now_ns);
-    else
-        atomic_fetch_sub(&hand->missed_bytes, waiting_bytes);
+        atomic_fetch_sub(&hand->missed_events, alone.events); /* the daemon knows */
+        atomic_fetch_sub(&hand->missed_bytes, alone.bytes);
+    }
     uint64_t backoff_ns = atomic_load(&hand->backoff_ns) * 2, wait_ns = KEPT_NS;
     if (rc && rc != -EALREADY) {
         backoff_ns = backoff_ns < BACKOFF_NS_MIN ? BACKOFF_NS_MIN : backoff_ns;

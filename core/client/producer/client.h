@@ -54,9 +54,15 @@ struct trib_client {
     _Atomic(struct trib_ring_head *) told; /* as the current attachment has it, for when that does not verify */
 };
 
-/* Asks the daemon for a ring; `into` is filled on success, and keeps its mapping where the sizes are the same.
+/* Events, and bytes of the writes among them, that no daemon has taken or counted. */
+struct trib_missed {
+    uint64_t events, bytes;
+};
+
+/* Asks the daemon for a ring, and says what it missed; `into` is filled on success, and keeps its mapping where the sizes are the same.
  * 0, -EALREADY (the daemon of `epoch` lives on: keep what is current), or as trib_client_join. */
-int trib_join(struct trib_client *client, uint64_t epoch, struct trib_attachment *into);
+int trib_join(struct trib_client *client, uint64_t epoch, const struct trib_missed *missed,
+              struct trib_attachment *into);
 
 /* Aside only: the number of a socket that is connected to the daemon, or -errno. */
 long trib_connect(const char *address);

@@ -23,9 +23,7 @@ struct errand {
     const char *address;
     struct trib_request request;
     struct trib_attachment *into;
-    char *text; /* of a status; NULL for a join */
-    size_t capacity;
-    long text_bytes;
+    struct trib_status *status; /* NULL: a join */
 };
 
 /* Without libc's functions, which a sanitizer may stand in front of. */
@@ -231,9 +229,10 @@ static int run(void *arg) {
     long socket = trib_connect(errand->address), rc = socket < 0 ? socket : look_for_room(socket);
     if (rc >= 0)
         rc = send_request(socket, &errand->request);
-    if (rc >= 0 && errand->text) {
-        errand->text_bytes = rc = receive(socket, errand->text, errand->capacity, given, STATUS_WAIT_MS);
+    if (rc >= 0 && errand->status) {
+        long got = receive(socket, errand->status, sizeof *errand->status, given, STATUS_WAIT_MS);
         close_given(given);
+        rc = got < 0 ? got : got == sizeof *errand->status ? 0 : -EPROTO;
     } else if (rc >= 0) {
         rc = join(socket, errand);
     }
@@ -252,23 +251,16 @@ static struct trib_request request_of(const struct trib_client *client, enum tri
     return request;
 }
 
-/* What waits in the ring of a daemon that is gone, nobody will take. */
-static uint64_t untaken(struct trib_hand *hand) {
-    const struct trib_attachment *at = atomic_load(&hand->current);
-    uint64_t left = at ? atomic_load(&at->ring.ends->tail) - atomic_load(&at->ring.ends->head) : 0;
-
-    return at && left <= at->ring.mask + 1 ? left : 0;
-}
-
-int trib_join(struct trib_client *client, uint64_t epoch, struct trib_attachment *into) {
+int trib_join(struct trib_client *client, uint64_t epoch, const struct trib_missed *missed,
+              struct trib_attachment *into) {
     struct trib_hand *hand = client->hand;
     struct errand *errand = (struct errand *)(void *)hand->errand;
 
     *errand = (struct errand){.address = client->address, .into = into};
     errand->request = request_of(client, TRIB_REQUEST_JOIN, 0);
     errand->request.epoch = epoch;
-    errand->request.missed_events = atomic_load_explicit(&hand->missed_events, memory_order_relaxed) + untaken(hand);
-    errand->request.missed_bytes = atomic_load_explicit(&hand->missed_bytes, memory_order_relaxed);
+    errand->request.missed_events = missed->events;
+    errand->request.missed_bytes = missed->bytes;
     errand->request.program_bytes = client->program_bytes;
     copy(errand->request.program, client->program, client->program_bytes);
     return trib_aside(run, errand, hand->stack);
@@ -277,37 +269,21 @@ int trib_join(struct trib_client *client, uint64_t epoch, struct trib_attachment
 _Static_assert(sizeof(struct errand) <= TRIB_ERRAND_BYTES, "the hand has room for it");
 
 /* Not for write paths: takes memory of its own, as several threads may ask at once. */
-static long ask(struct trib_client *client, enum trib_status_kind kind, void *to, size_t capacity) {
+int trib_client_status(struct trib_client *client, struct trib_status *out) {
     const size_t bytes = sizeof(struct errand) + TRIB_ASIDE_STACK_BYTES;
     long memory = TRIB_RAW(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct trib_status status;
 
     if (memory < 0 && memory > -4096)
-        return memory;
+        return (int)memory;
     struct errand *errand = (struct errand *)((char *)memory + TRIB_ASIDE_STACK_BYTES);
-    *errand = (struct errand){.address = client->address, .text = to, .capacity = capacity};
-    errand->request = request_of(client, TRIB_REQUEST_STATUS, (uint32_t)kind);
+    *errand = (struct errand){.address = client->address, .status = &status};
+    errand->request = request_of(client, TRIB_REQUEST_STATUS, TRIB_STATUS_RECORD);
     uint64_t before = trib_aside_block();
     int rc = trib_aside(run, errand, (void *)memory);
     trib_aside_unblock(before);
-    long result = rc < 0 ? rc : errand->text_bytes;
     TRIB_RAW(SYS_munmap, memory, bytes);
-    return result;
-}
-
-long trib_client_status_text(struct trib_client *client, enum trib_status_kind kind, char *text, size_t capacity) {
-    long result = ask(client, kind, text, capacity - 1);
-
-    if (result >= 0)
-        text[result] = '\0';
-    return result;
-}
-
-int trib_client_status(struct trib_client *client, struct trib_status *out) {
-    struct trib_status status;
-    long result = ask(client, TRIB_STATUS_RECORD, &status, sizeof status);
-
-    if (result != sizeof status)
-        return result < 0 ? (int)result : -EPROTO;
-    *out = status;
-    return 0;
+    if (rc == 0)
+        *out = status;
+    return rc;
 }

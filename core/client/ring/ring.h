@@ -27,7 +27,8 @@ struct trib_ring_ends {
     TRIB_ATOMIC(uint64_t) tail; /* next ticket */
     uint64_t padding_1[7];
     TRIB_ATOMIC(uint64_t) head; /* events before it are out of the ring; the consumer's word to the producers */
-    uint64_t padding_2[7];
+    TRIB_ATOMIC(uint64_t) counted_bytes, counted_events; /* of those dropped; the consumer's, too */
+    uint64_t padding_2[5];
     TRIB_ATOMIC(uint64_t) dropped_bytes, dropped_events; /* bytes are counted first */
     uint64_t padding_3[6];
 };

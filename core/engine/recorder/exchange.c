@@ -29,13 +29,24 @@ bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, 
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *answer;
 }
 
-/* A pidfd says so there; nobody else's code is run to ask. */
-static bool is_pidfd(int fd) {
-    return trib_exchange_pid(fd) != -1;
+/* The process behind a pidfd as the kernel numbers it here; 0 = not visible; -1 = not a pidfd. It says so in /proc:
+ * nobody else's code is run to ask. */
+static pid_t pid_of(int fd) {
+    char path[48], text[512], *line;
+
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    int info = open(path, O_RDONLY | O_CLOEXEC);
+    if (info < 0)
+        return -1;
+    ssize_t got = read(info, text, sizeof text - 1);
+    close(info);
+    text[got > 0 ? got : 0] = '\0';
+    line = strstr(text, "\nPid:\t");
+    return !line ? -1 : atol(line + 6) > 0 ? (pid_t)atol(line + 6) : 0;
 }
 
 /* The message is looked at before it is taken: with it go its descriptors, and closing those might take long. */
-long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign) {
+long trib_exchange_receive(int socket, struct trib_request *request, struct trib_caller *caller, int *foreign) {
     struct iovec part = {request, sizeof *request};
     union {
         struct cmsghdr head;
@@ -46,34 +57,21 @@ long trib_exchange_receive(int socket, struct trib_request *request, int *proces
     long got = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     int fd = -1;
 
-    *process = *foreign = -1;
+    *caller = (struct trib_caller){.process = -1};
+    *foreign = -1;
     if (got < 0)
         return -errno;
     if (message.msg_controllen >= CMSG_LEN(sizeof fd) && given.head.cmsg_level == SOL_SOCKET &&
         given.head.cmsg_type == SCM_RIGHTS)
         memcpy(&fd, CMSG_DATA(&given.head), sizeof fd);
-    if (fd >= 0 && is_pidfd(fd))
-        *process = fd;
+    pid_t pid = fd >= 0 ? pid_of(fd) : -1;
+    if (pid >= 0)
+        *caller = (struct trib_caller){fd, pid};
     else
         *foreign = fd;
     if (*foreign >= 0 || message.msg_flags & MSG_CTRUNC)
         return -EBADMSG;
     return got ? recv(socket, request, sizeof *request, MSG_DONTWAIT) : 0;
-}
-
-/* The process behind a pidfd as the kernel numbers it here; 0 = not visible; -1 = not a pidfd. */
-pid_t trib_exchange_pid(int process) {
-    char path[48], text[512], *line;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", process);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return -1;
-    ssize_t got = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    line = strstr(text, "\nPid:\t");
-    return !line ? -1 : atol(line + 6) > 0 ? (pid_t)atol(line + 6) : 0;
 }
 
 bool trib_exchange_is_whole(const struct trib_request *request, long length) {

@@ -109,16 +109,16 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
 }
 
 /* A process whose end nobody would ever tell must not get a ring for ever. */
-static int watch_process(struct trib_listener *listener, struct trib_source *source, int process,
+static int watch_process(struct trib_listener *listener, struct trib_source *source, struct trib_caller caller,
                          const struct ucred *peer, const struct trib_request *request) {
     uint64_t index = (uint64_t)(source - listener->recorder->sources);
     uint64_t tag = TRIB_TAG_PROCESS | (uint64_t)(source->generation & 0xffffffu) << 16 | index;
 
     source->user = peer->uid;
-    source->pid = process >= 0 ? trib_exchange_pid(process) : 0;
+    source->pid = caller.pid;
     source->process = -1;
-    if (process >= 0 && source->pid >= 0 && trib_listener_watch(listener, process, tag) == 0)
-        source->process = process;
+    if (caller.process >= 0 && trib_listener_watch(listener, caller.process, tag) == 0)
+        source->process = caller.process;
     else if (peer->pid > 0 && request->pid) /* a kernel without pidfds: same namespace, or it would not be visible */
         source->pid = (pid_t)request->pid;
     else
@@ -136,14 +136,14 @@ static void count_join(struct trib_recorder *recorder, const struct trib_request
 
 /* 0: `fd` is the ring's, to be sent and closed. */
 static int give_ring(struct trib_listener *listener, struct trib_connection *connection,
-                     const struct trib_request *request, int process, int *fd) {
+                     const struct trib_request *request, struct trib_caller caller, int *fd) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_source *source = find_source(recorder, connection->peer.uid);
     struct trib_stock ring;
 
     if (!source)
         return -EUSERS;
-    int code = watch_process(listener, source, process, &connection->peer, request);
+    int code = watch_process(listener, source, caller, &connection->peer, request);
     if (code)
         return code;
     if (!take_stock(listener, &ring)) {
@@ -161,7 +161,7 @@ static int give_ring(struct trib_listener *listener, struct trib_connection *con
 }
 
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
-                        const struct trib_request *request, int process) {
+                        const struct trib_request *request, struct trib_caller caller) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC,
                                  .version = TRIB_WIRE_VERSION,
@@ -176,7 +176,7 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
     else if (connection->joined)
         answer.code = -EPROTO;
     else
-        answer.code = give_ring(listener, connection, request, process, &ring);
+        answer.code = give_ring(listener, connection, request, caller, &ring);
     if (answer.code == 0)
         answer.program = connection->joined->program;
     else if (answer.code != -EALREADY)
@@ -188,8 +188,8 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
         atomic_store_explicit(&connection->joined->gone, true, memory_order_release);
     if (ring >= 0)
         close(ring);
-    if (process >= 0 && (answer.code || connection->joined->process != process))
-        close(process);
+    if (caller.process >= 0 && (answer.code || connection->joined->process != caller.process))
+        close(caller.process);
 }
 
 void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection) {

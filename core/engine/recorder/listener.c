@@ -97,17 +97,17 @@ static void refuse(struct trib_listener *listener, struct trib_connection *conne
     end_connection(listener, connection);
 }
 
-/* A whole request of somebody who is on the list. Keeps or closes `process`. */
+/* A whole request of somebody who is on the list. Keeps or closes the caller's pidfd. */
 static void answer(struct trib_listener *listener, struct trib_connection *connection,
-                   const struct trib_request *request, int process) {
+                   const struct trib_request *request, struct trib_caller caller) {
     if (!connection->is_bare)
         want_no_descriptors(connection);
     if (request->kind == TRIB_REQUEST_JOIN) {
-        trib_listener_join(listener, connection, request, process);
+        trib_listener_join(listener, connection, request, caller);
         return;
     }
-    if (process >= 0)
-        close(process);
+    if (caller.process >= 0)
+        close(caller.process);
     if (request->kind == TRIB_REQUEST_STATUS)
         answer_status(listener, connection, request->detail);
     else if (request->kind == TRIB_REQUEST_CONTROL)
@@ -120,24 +120,25 @@ static void answer(struct trib_listener *listener, struct trib_connection *conne
 
 static void serve(struct trib_listener *listener, struct trib_connection *connection) {
     struct trib_request request;
-    int process, foreign;
+    struct trib_caller caller;
+    int foreign;
 
     if (!trib_closer_has_room(connection->peer.uid)) {
         end_connection(listener, connection); /* unread */
         return;
     }
-    long length = trib_exchange_receive(connection->fd, &request, &process, &foreign);
+    long length = trib_exchange_receive(connection->fd, &request, &caller, &foreign);
     if (length == -EAGAIN || length == -EINTR)
         return;
     if (foreign >= 0)
         trib_closer_park(connection->peer.uid, foreign);
     bool is_whole = trib_exchange_is_whole(&request, length) && request.version == TRIB_WIRE_VERSION;
     if (length > 0 && connection->is_allowed && is_whole) {
-        answer(listener, connection, &request, process);
+        answer(listener, connection, &request, caller);
         return;
     }
-    if (process >= 0)
-        close(process);
+    if (caller.process >= 0)
+        close(caller.process);
     if (length <= 0 && length != -EBADMSG)
         end_connection(listener, connection);
     else /* only now: an answer before the question would be lost with the socket */

@@ -24,6 +24,12 @@ struct trib_stock {
     int fd;
 };
 
+/* Who sent a request, by the pidfd that came with it. */
+struct trib_caller {
+    int process; /* the pidfd; -1: none */
+    pid_t pid;   /* as the kernel numbers it here; 0: not visible */
+};
+
 struct trib_connection {
     int fd; /* -1: free */
     uint64_t since_ns;
@@ -60,19 +66,17 @@ int trib_listener_watch(struct trib_listener *listener, int fd, uint64_t tag);
 /* Rings made ahead, so that a process that joins does not wait for memory. */
 void trib_stock_fill(struct trib_listener *listener);
 void trib_stock_drop(struct trib_listener *listener);
-/* Answers a request to join. Keeps or closes `process`, a pidfd or -1. */
+/* Answers a request to join. Keeps or closes the caller's pidfd. */
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
-                        const struct trib_request *request, int process);
+                        const struct trib_request *request, struct trib_caller caller);
 /* The process could not map its ring. */
 void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection);
 
 bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table);
-/* The message's length, 0 = end, or -errno; *process = the pidfd that came along, or -1. -EBADMSG: something else or
- * more came along, and the message waits on; *foreign = the first of it, to be parked, or -1. */
-long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign);
+/* The message's length, 0 = end, or -errno; *caller = from the pidfd that came along. -EBADMSG: something else or more
+ * came along, and the message waits on; *foreign = the first of it, to be parked, or -1. */
+long trib_exchange_receive(int socket, struct trib_request *request, struct trib_caller *caller, int *foreign);
 bool trib_exchange_is_whole(const struct trib_request *request, long length);
-/* The process behind a pidfd as the kernel numbers it here; 0 = not visible; -1 = not a pidfd. */
-pid_t trib_exchange_pid(int process);
 
 /* A connection that may have messages with descriptors in it; run closes all of them, aside. */
 void trib_closer_add(struct trib_listener *listener, int fd);

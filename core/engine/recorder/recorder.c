@@ -163,6 +163,8 @@ static void collect_drops(struct trib_recorder *recorder, struct trib_source *so
         return;
     source->counted_events = events;
     source->counted_bytes = bytes;
+    atomic_store_explicit(&source->ring.ends->counted_bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&source->ring.ends->counted_events, events, memory_order_relaxed);
     if (new_events > UINT32_MAX || new_bytes > new_events * TRIB_EVENT_BYTES_MAX)
         note_damage(recorder, source);
     else

@@ -70,10 +70,8 @@ TRIB_EXPORT void trib_client_lose_name(struct trib_client *client);
  * first write. */
 TRIB_EXPORT uint16_t trib_client_place(struct trib_client *client, const struct trib_context *who);
 
-/* The daemon's status. As text (TRIB_STATUS_JSON, TRIB_STATUS_OPENMETRICS): bytes without the final zero. As a record:
- * 0, -EPROTO (a daemon of another version). Else -errno as for join. Not for write paths: waits up to a second. */
-TRIB_EXPORT long trib_client_status_text(struct trib_client *client, enum trib_status_kind kind, char *text,
-                                         size_t capacity);
+/* The daemon's status. 0, -EPROTO (a daemon of another version), else -errno as for join. Not for write paths: waits up
+ * to a second. */
 TRIB_EXPORT int trib_client_status(struct trib_client *client, struct trib_status *out);
 
 /* A daemon of its own for whoever has these options (docs/options.md): started if there is none, shared by all

@@ -24,9 +24,10 @@ static inline const char *trib_placement_name(uint8_t level) {
 /* Everything a person may ask of a running pipeline. Counters only grow; all sizes in bytes unless named. */
 struct trib_status {
     char policy[32], drive[32];
-    uint8_t placement;    /* enum trib_placement_level */
-    char evidence[128];   /* why that level */
-    uint64_t clock_bytes; /* host bytes written */
+    uint8_t placement;      /* enum trib_placement_level */
+    char evidence[128];     /* why that level */
+    uint64_t clock_bytes;   /* host bytes written over the life of the state, earlier daemons' and lost ones too */
+    uint64_t written_bytes; /* of these, since this pipeline was opened, as `events` counts */
     uint64_t events, events_dropped, bytes_dropped;
     uint64_t lost_full, lost_killed, lost_alone; /* of events_dropped: a ring was full; its process was killed or wrote
                                                     nonsense; it had no daemon */

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,15 +18,23 @@
 
 using namespace trib_test;
 
-TEST_CASE("drops that cannot be are damage, and none of them are counted") {
-    struct Claim {
-        const char *what;
-        uint64_t events, bytes;
-    };
-    const auto claim = GENERATE(Claim{"more events than anybody counts", uint64_t{1} << 32, 100},
-                                Claim{"counters that went back", UINT64_MAX, 0},
-                                Claim{"more bytes than the events may have", 3, 3 * TRIB_EVENT_BYTES_MAX + 1},
-                                Claim{"bytes that went back", 3, UINT64_MAX});
+namespace {
+
+struct Claim {
+    const char *what;
+    uint64_t events, bytes;
+};
+
+const Claim kImpossible[] = {{"more events than anybody counts", uint64_t{1} << 32, 100},
+                             {"counters that went back", UINT64_MAX, 0},
+                             {"more bytes than the events may have", 3, 3 * TRIB_EVENT_BYTES_MAX + 1},
+                             {"bytes that went back", 3, UINT64_MAX}};
+constexpr Claim kMost = {"the most that three events may have", 3, 3 * TRIB_EVENT_BYTES_MAX};
+
+} // namespace
+
+TEST_CASE("drops that cannot be are damage, and neither counted nor shown") {
+    const Claim claim = GENERATE(from_range(std::begin(kImpossible), std::end(kImpossible)));
     INFO(claim.what);
     Folder folder;
     Recorder recorder(folder / "s");
@@ -36,6 +46,9 @@ TEST_CASE("drops that cannot be are damage, and none of them are counted") {
     CHECK(recorder.counts().events_dropped == 0);
     CHECK(recorder.counts().bytes_dropped == 0);
     CHECK(recorder.counts().damaged == 1);
+    REQUIRE(recorder.producers(1).size() == 1);
+    CHECK(recorder.producers(1)[0].damaged == 1);
+    CHECK(recorder.producers(1)[0].events_dropped == 0); // or it would stand before all others
     trib_client_close(client);
 }
 
@@ -44,12 +57,37 @@ TEST_CASE("the most that events can have dropped is believed") {
     Recorder recorder(folder / "s");
     trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
-    trib_test_claim_drops(client, 3, 3 * TRIB_EVENT_BYTES_MAX);
+    trib_test_claim_drops(client, kMost.events, kMost.bytes);
     recorder.take();
-    CHECK(recorder.counts().events_dropped == 3);
-    CHECK(recorder.counts().bytes_dropped == 3 * TRIB_EVENT_BYTES_MAX);
+    CHECK(recorder.counts().events_dropped == kMost.events);
+    CHECK(recorder.counts().bytes_dropped == kMost.bytes);
     CHECK(recorder.counts().damaged == 0);
     trib_client_close(client);
+}
+
+TEST_CASE("what a process says to have missed without a daemon is believed within the same bounds") {
+    const auto joined_with = [](const Claim &claim) {
+        Folder folder;
+        Recorder recorder(folder / "s");
+        trib_client *client = nullptr;
+        REQUIRE(trib_client_open(&client, (folder / "s").c_str(), nullptr) == 0);
+        trib_test_claim_missed(client, claim.events, claim.bytes);
+        for (unsigned i = 0; i < 20 && trib_client_join(client) != 0; i++)
+            sleep_ms(100);
+        recorder.wait_for(&trib_test_counts::processes, 1);
+        sleep_ms(20); // what it missed is counted next
+        trib_client_close(client);
+        return recorder.counts();
+    };
+    for (const Claim &claim : kImpossible) {
+        INFO(claim.what);
+        const trib_test_counts counts = joined_with(claim);
+        CHECK(counts.events_dropped == 0);
+        CHECK(counts.bytes_dropped == 0);
+    }
+    const trib_test_counts counts = joined_with(kMost);
+    CHECK(counts.events_dropped == kMost.events);
+    CHECK(counts.bytes_dropped == kMost.bytes);
 }
 
 TEST_CASE("a reason that is none is damage, and names no program") {

@@ -47,6 +47,8 @@ extern "C" bool trib_test_put_signature(trib_client *client, uint64_t signature,
 // What the process claims to have dropped, and the invariants that broke and names that were lost in it.
 extern "C" void trib_test_claim_drops(trib_client *client, uint64_t events, uint64_t bytes);
 extern "C" void trib_test_claim_broken(trib_client *client, uint32_t broken, uint32_t names_lost);
+// What it says to have missed without a daemon: before it joins.
+extern "C" void trib_test_claim_missed(trib_client *client, uint64_t events, uint64_t bytes);
 // Gives the ring back, as closing does, while another thread is still inside a call.
 extern "C" void trib_test_leave(trib_client *client);
 // Which daemon it has joined.

@@ -12,6 +12,7 @@ void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_
 bool trib_test_put_uncovered(struct trib_client *client, uint64_t why, const char *path);
 void trib_test_claim_drops(struct trib_client *client, uint64_t events, uint64_t bytes);
 void trib_test_claim_broken(struct trib_client *client, uint32_t broken, uint32_t names_lost);
+void trib_test_claim_missed(struct trib_client *client, uint64_t events, uint64_t bytes);
 uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really);
 bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
 bool trib_test_is_known(struct trib_client *client, uint64_t key);
@@ -70,6 +71,11 @@ void trib_test_claim_drops(struct trib_client *client, uint64_t events, uint64_t
 void trib_test_claim_broken(struct trib_client *client, uint32_t broken, uint32_t names_lost) {
     atomic_store(&client->hand->attachments[0].head->broken, broken);
     atomic_store(&client->hand->attachments[0].head->names_lost, names_lost);
+}
+
+void trib_test_claim_missed(struct trib_client *client, uint64_t events, uint64_t bytes) {
+    atomic_store(&client->hand->missed_events, events);
+    atomic_store(&client->hand->missed_bytes, bytes);
 }
 
 void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes) {

@@ -161,14 +161,15 @@ static void collect_drops(struct trib_recorder *recorder, struct trib_source *so
     source->counted_names = names;
     if (new_events == 0)
         return;
+    if (!trib_recorder_may_have_lost(new_events, new_bytes)) {
+        note_damage(recorder, source);
+        return;
+    }
     source->counted_events = events;
     source->counted_bytes = bytes;
     atomic_store_explicit(&source->ring.ends->counted_bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&source->ring.ends->counted_events, events, memory_order_relaxed);
-    if (new_events > UINT32_MAX || new_bytes > new_events * TRIB_EVENT_BYTES_MAX)
-        note_damage(recorder, source);
-    else
-        trib_recorder_count_drops(recorder, TRIB_LOSS_FULL, new_events, new_bytes);
+    trib_recorder_count_drops(recorder, TRIB_LOSS_FULL, new_events, new_bytes);
 }
 
 static void take_texts(struct trib_recorder *recorder, struct trib_source *source, const struct trib_texts_sink *sink) {

@@ -44,6 +44,8 @@ extern "C" void trib_test_put_lying_name(trib_client *client, uint64_t file, uin
 extern "C" bool trib_test_put_uncovered(trib_client *client, uint64_t why, const char *path);
 extern "C" uint64_t trib_test_put_module(trib_client *client, const char *path, bool really);
 extern "C" bool trib_test_put_signature(trib_client *client, uint64_t signature, uint64_t module_key);
+extern "C" bool trib_test_put_deep_signature(trib_client *client, uint64_t signature, uint64_t module_key,
+                                             uint32_t frames);
 // What the process claims to have dropped, and the invariants that broke and names that were lost in it.
 extern "C" void trib_test_claim_drops(trib_client *client, uint64_t events, uint64_t bytes);
 extern "C" void trib_test_claim_broken(trib_client *client, uint32_t broken, uint32_t names_lost);

@@ -15,6 +15,7 @@ void trib_test_claim_broken(struct trib_client *client, uint32_t broken, uint32_
 void trib_test_claim_missed(struct trib_client *client, uint64_t events, uint64_t bytes);
 uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really);
 bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
+bool trib_test_put_deep_signature(struct trib_client *client, uint64_t signature, uint64_t module_key, uint32_t frames);
 bool trib_test_is_known(struct trib_client *client, uint64_t key);
 void trib_test_leave(struct trib_client *client);
 uint64_t trib_test_heartbeat_ns(struct trib_client *client);
@@ -96,10 +97,17 @@ uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool
     return put ? key : 0;
 }
 
-bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key) {
-    const struct trib_text_frame frame = {99, 0x40, module_key};
+bool trib_test_put_deep_signature(struct trib_client *client, uint64_t signature, uint64_t module_key,
+                                  uint32_t frames) {
+    struct trib_text_frame all[TRIB_SIGNATURE_DEPTH_MAX];
 
-    return trib_text_put(texts_of(client), TRIB_TEXT_SIGNATURE, signature, &frame, sizeof frame);
+    for (uint32_t i = 0; i < frames; i++)
+        all[i] = (struct trib_text_frame){99, 0x40 + i, module_key};
+    return trib_text_put(texts_of(client), TRIB_TEXT_SIGNATURE, signature, all, frames * (uint32_t)sizeof *all);
+}
+
+bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key) {
+    return trib_test_put_deep_signature(client, signature, module_key, 1);
 }
 
 bool trib_test_is_known(struct trib_client *client, uint64_t key) {

@@ -426,7 +426,7 @@ static int open_metrics(struct trib_live *live, struct trib_error *error) {
     return trib_metrics_file_open(&live->metrics, &config, error);
 }
 
-/* What joins before the thread runs waits in its ring. */
+/* What joins before the maintenance thread runs waits in its ring. Nobody is answered before all is there. */
 int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struct trib_error *error) {
     const char *path = pipeline->settings.trace;
     struct trib_live *live = aligned_alloc(64, (sizeof *live + 63) / 64 * 64);
@@ -456,8 +456,8 @@ int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struc
         rc = trib_trace_writer_open_within(&live->trace, path, &pipeline->settings.trace_limits, error);
     if (rc == 0 && pipeline->settings.metrics_file[0])
         rc = open_metrics(live, error);
-    if (rc == 0 && (rc = start_thread(live)))
-        trib_fail(error, rc, "cannot start the maintenance thread: %s", strerror(-rc));
+    if (rc == 0 && ((rc = trib_recorder_start(live->recorder)) || (rc = start_thread(live))))
+        trib_fail(error, rc, "cannot start the recorder's threads: %s", strerror(-rc));
     if (rc) {
         trib_metrics_file_close(live->metrics);
         free_live(live);

@@ -92,6 +92,7 @@ static void open_world(struct world *world) {
 
     snprintf(path, sizeof path, "/dev/shm/session_fuzz-%d", (int)getpid());
     require(trib_recorder_open(&world->recorder, &config, &error) == 0, "open");
+    require(trib_recorder_start(world->recorder) == 0, "start");
     for (unsigned i = 0; i < PRODUCERS; i++) {
         require(trib_client_open(&world->clients[i], path, &error) == 0, "client");
         int code = -EAGAIN;

@@ -259,6 +259,26 @@ TEST_CASE("what waits in a damaged ring when it is taken back is counted") {
     trib_client_close(client);
 }
 
+TEST_CASE("nobody is answered before the recorder starts") {
+    Folder folder;
+    Recorder recorder(folder / "s", false);
+    trib_client *client = nullptr;
+    CHECK(join_at(folder / "s", &client) == -ETIMEDOUT);
+    REQUIRE(trib_test_recorder_start(recorder.self) == 0);
+    client = join_patiently(folder / "s");
+    CHECK(client);
+    trib_client_close(client);
+}
+
+TEST_CASE("a recorder that never starts leaves no socket") {
+    Folder folder;
+    {
+        Recorder recorder(folder / "s", false);
+        CHECK(access((folder / "s").c_str(), F_OK) == 0);
+    }
+    CHECK(access((folder / "s").c_str(), F_OK) != 0);
+}
+
 TEST_CASE("what an end that takes too long leaves is counted") {
     Folder folder;
     Recorder recorder(folder / "s");

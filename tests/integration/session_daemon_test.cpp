@@ -4,6 +4,8 @@
 #include "support/session.hpp"
 #include "support/skip.hpp"
 
+#include <sys/prctl.h>
+
 using namespace trib_test;
 
 // Writes until the daemon at `path` has recorded the process; how many events that took.
@@ -48,12 +50,38 @@ TEST_CASE("a daemon that is killed costs events, and its processes join the next
     CHECK(trib_client_submit(client, &event));
     trib_pipeline_drain(next.get());
     CHECK(next.status().events > before);
-    CHECK(next.status().events_dropped >= accepted + refused); // what the dead one never took, and what its ring did not
+    // What the dead one never took, and what its ring did not.
+    CHECK(next.status().events_dropped >= accepted + refused);
     CHECK(next.status().lost_alone == next.status().events_dropped);
     CHECK(next.status().bytes_dropped == next.status().events_dropped * 100);
     trib_client_close(client);
     CHECK(next.close() == 0);
     CHECK(access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("daemons start while others ask for their status") {
+    Folder folder;
+    const std::string path = folder / "session";
+    std::vector<pid_t> askers(2);
+    for (pid_t &asker : askers)
+        asker = process([&] {
+            trib_client *client = nullptr;
+            trib_status status;
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            while (trib_client_open(&client, path.c_str(), nullptr) == 0) {
+                (void)trib_client_status(client, &status);
+                trib_client_close(client);
+            }
+            return 1;
+        });
+    for (int i = 0; i < 30; i++) {
+        const pid_t daemon = start_daemon(path, [](Pipeline &pipeline) { return pipeline.close(); });
+        CHECK(status_of(daemon) == 0);
+    }
+    for (const pid_t asker : askers) {
+        kill(asker, SIGKILL);
+        status_of(asker);
+    }
 }
 
 TEST_CASE("what a daemon has counted as lost, the next does not count again") {

@@ -22,8 +22,10 @@ struct Recorder {
     std::map<uint64_t, uint32_t> modules_of; // each path's first
     std::map<uint32_t, std::string> module_names;
     std::map<std::string, uint32_t> uncovered; // programs, and why
-    explicit Recorder(const std::string &address) {
-        REQUIRE(trib_test_recorder_open(&self, address.c_str()) == 0);
+    explicit Recorder(const std::string &address, bool starts = true) {
+        REQUIRE(trib_test_recorder_listen(&self, address.c_str()) == 0);
+        if (starts)
+            REQUIRE(trib_test_recorder_start(self) == 0);
     }
     ~Recorder() {
         trib_test_recorder_close(self);

@@ -31,11 +31,15 @@ static void name_said(void *arg, uint64_t file, const char *path) {
     said->name(said->arg, file, path);
 }
 
-int trib_test_recorder_open(struct trib_recorder **out, const char *address) {
+int trib_test_recorder_listen(struct trib_recorder **out, const char *address) {
     const struct trib_recorder_config config = {.address = address, .listener = -1, .ring_events = 1024};
     struct trib_error error = {""};
 
     return trib_recorder_open(out, &config, &error);
+}
+
+int trib_test_recorder_start(struct trib_recorder *recorder) {
+    return trib_recorder_start(recorder);
 }
 
 unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,

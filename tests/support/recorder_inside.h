@@ -25,7 +25,8 @@ struct trib_test_counts {
     uint64_t events_dropped, bytes_dropped, processes, processes_live, rejoined, damaged;
 };
 
-int trib_test_recorder_open(struct trib_recorder **out, const char *address); /* rings of 1024 events */
+int trib_test_recorder_listen(struct trib_recorder **out, const char *address); /* rings of 1024 events */
+int trib_test_recorder_start(struct trib_recorder *recorder);
 unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
                                  const struct trib_test_said *said);
 void trib_test_recorder_count(const struct trib_recorder *recorder, struct trib_test_counts *out);

@@ -59,8 +59,8 @@ struct trib_missed {
     uint64_t events, bytes;
 };
 
-/* Asks the daemon for a ring, and says what it missed; `into` is filled on success, and keeps its mapping where the sizes are the same.
- * 0, -EALREADY (the daemon of `epoch` lives on: keep what is current), or as trib_client_join. */
+/* Asks the daemon for a ring, and says what was missed; `into` is filled on success, and keeps its mapping where the
+ * sizes are the same. 0, -EALREADY (the daemon of `epoch` lives on: keep what is current), or as trib_client_join. */
 int trib_join(struct trib_client *client, uint64_t epoch, const struct trib_missed *missed,
               struct trib_attachment *into);
 

@@ -261,7 +261,7 @@ static void *listen_for_ever(void *arg) {
 
 /* ---- open and close ---- */
 
-static int start(struct trib_listener *listener) {
+int trib_listener_start(struct trib_listener *listener) {
     sigset_t all, before;
 
     sigfillset(&all);
@@ -304,8 +304,6 @@ int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorde
         code = trib_listener_watch(listener, listener->wake, TRIB_TAG_WAKE);
     if (code == 0)
         trib_stock_fill(listener);
-    if (code == 0)
-        code = start(listener);
     if (code && !error->text[0])
         trib_fail(error, code, "cannot listen: %s", strerror(-code));
     return code;
@@ -330,10 +328,10 @@ static void leave_path(struct trib_listener *listener) {
 void trib_listener_stop(struct trib_listener *listener) {
     uint64_t one = 1;
 
-    if (!listener || !listener->is_running)
+    if (!listener || listener->socket < 0)
         return;
     atomic_store(&listener->stop, true);
-    if (write(listener->wake, &one, sizeof one) == sizeof one)
+    if (listener->is_running && write(listener->wake, &one, sizeof one) == sizeof one)
         pthread_join(listener->thread, NULL);
     listener->is_running = false;
     leave_path(listener);
@@ -350,8 +348,6 @@ void trib_listener_close(struct trib_listener *listener) {
         return;
     trib_listener_stop(listener);
     trib_stock_drop(listener);
-    if (listener->socket >= 0)
-        close(listener->socket);
     if (listener->poll >= 0)
         close(listener->poll);
     if (listener->wake >= 0)

@@ -32,9 +32,11 @@ struct trib_recorder_config {
     void *status_arg;
 };
 
-/* Listens. A socket of a daemon that is gone is replaced. 0; -EADDRINUSE (a daemon answers there), -ENAMETOOLONG,
- * -ENOMEM, -errno of the file system. */
+/* Listens, and answers nobody before start. A socket of a daemon that is gone is replaced. 0; -EADDRINUSE (a daemon
+ * answers there), -ENAMETOOLONG, -ENOMEM, -errno of the file system. */
 int trib_recorder_open(struct trib_recorder **out, const struct trib_recorder_config *config, struct trib_error *error);
+/* From now on requests are answered, on a thread of its own: what `status` reads must be there. 0, -EAGAIN. */
+int trib_recorder_start(struct trib_recorder *recorder);
 
 /* From here on processes know that the daemon is gone, and the path is free; what waits can still be taken. */
 void trib_recorder_stop(struct trib_recorder *recorder);

@@ -95,8 +95,9 @@ static inline void trib_recorder_count_drops(struct trib_recorder *recorder, enu
 /* Sealed memory to share, mapped here for reading and writing. 0, -errno; *fd is for those who get it. */
 int trib_memory_make(const char *name, uint64_t bytes, void **memory, int *fd);
 
-/* A thread that answers the socket. close ends it. */
+/* A socket, and from start on a thread that answers it. close ends both. */
 int trib_listener_open(struct trib_listener **out, struct trib_recorder *recorder, struct trib_error *error);
+int trib_listener_start(struct trib_listener *listener);
 /* Nobody joins any more, and the path is free. */
 void trib_listener_stop(struct trib_listener *listener);
 void trib_listener_close(struct trib_listener *listener);

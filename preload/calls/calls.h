@@ -43,6 +43,7 @@ long trib_raw_fcntl(int fd, int command, void *argument);
 long trib_raw_sendmsg(int socket, const struct msghdr *message, int flags);
 long trib_raw_fsync(int fd);
 long trib_raw_fdatasync(int fd);
+long trib_raw_ftruncate(int fd, off_t length);
 long trib_raw_fallocate(int fd, int mode, off_t offset, off_t length);
 long trib_raw_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 long trib_raw_seccomp(unsigned operation, unsigned flags, void *arguments);

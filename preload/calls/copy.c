@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Written without passing through the program's memory: copied, sent or spliced by the kernel. Offsets that the
- * program gives by address are looked at once the kernel has moved them. */
+ * program gives by address are looked at once the kernel has moved them. What is read from moves, too; but what can be
+ * read from is never tracked (descriptors.h). */
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -28,8 +29,6 @@ TRIB_CALL ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_
     bool tracked = trib_descriptor_look(to, TRIB_FRAME_HERE(), &known);
     ssize_t done = TRIB_NEXT(copy_file_range)(from, from_offset, to, to_offset, length, flags);
 
-    if (!from_offset)
-        trib_descriptor_shared(from); /* its position has moved */
     if (tracked && done > 0)
         record_copied(&known, to_offset, done, TRIB_FRAME_HERE());
     return done;
@@ -64,8 +63,6 @@ long trib_raw_copy_file_range(int from, off64_t *from_offset, int to, off64_t *t
     bool tracked = trib_descriptor_look(to, TRIB_FRAME_HERE(), &known);
     long done = trib_syscall(SYS_copy_file_range, from, from_offset, to, to_offset, length, flags);
 
-    if (!from_offset)
-        trib_descriptor_shared(from);
     if (tracked && done > 0)
         record_copied(&known, to_offset, done, TRIB_FRAME_HERE());
     return done;

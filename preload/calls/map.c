@@ -21,6 +21,8 @@ TRIB_CALL void *mmap(void *wanted, size_t length, int access, int flags, int fd,
 
     if (replaces) /* while the range is still the old mapping's */
         trib_mappings_sync(wanted, length);
+    if (flags & MAP_FIXED)
+        trib_ring_unmapped(wanted, length);
     void *start = TRIB_NEXT(mmap)(wanted, length, access, flags, fd, offset);
     if (replaces && start != MAP_FAILED)
         trib_mappings_remove(start, length, last);
@@ -52,12 +54,28 @@ TRIB_CALL void *mremap(void *start, size_t length, size_t new_length, int flags,
     va_list rest;
 
     va_start(rest, flags);
-    void *wanted = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
+    void *wanted = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(rest, void *) : NULL;
     va_end(rest);
+    bool exist = trib_mappings_exist();
     uint64_t last = trib_mappings_newest();
+    if (exist && flags & MREMAP_FIXED) /* what is unmapped by this, while it is there */
+        trib_mappings_sync(wanted, new_length);
+    if (exist && new_length < length)
+        trib_mappings_sync((char *)start + new_length, length - new_length);
+    if (flags & MREMAP_FIXED)
+        trib_ring_unmapped(wanted, new_length);
+    trib_ring_unmapped(start, length); /* nobody follows a ring that moves */
     void *moved = TRIB_NEXT(mremap)(start, length, new_length, flags, wanted);
-    if (moved != MAP_FAILED && trib_mappings_exist())
-        trib_mappings_move(start, moved, new_length, last);
+    if (!exist || moved == MAP_FAILED)
+        return moved;
+    if (flags & MREMAP_FIXED)
+        trib_mappings_remove(moved, new_length, last);
+    trib_mappings_move(&(struct trib_moved){.from = start,
+                                            .to = moved,
+                                            .from_bytes = length ? length : new_length, /* 0: once more */
+                                            .to_bytes = new_length,
+                                            .stays = length == 0 || flags & MREMAP_DONTUNMAP},
+                       last);
     return moved;
 }
 

@@ -96,15 +96,14 @@ static enum trib_uncovered judge(const char *path, char *const environment[]) {
     return why;
 }
 
+/* Keeps errno: all that it asks is asked by raw calls. */
 static void note(const char *path, char *const environment[]) {
-    int kept = errno;
     enum trib_uncovered why = judge(path, environment);
 
     if (why && trib_in_vfork)
         leave_behind(path, why);
     else if (why)
         trib_sink_uncovered(path, why);
-    errno = kept;
 }
 
 /* A path is the program's until the kernel has read it: one that libc would answer with EFAULT is asked about by the

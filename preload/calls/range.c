@@ -132,6 +132,16 @@ long trib_raw_fdatasync(int fd) {
     return raw_sync(SYS_fdatasync, fd, TRIB_FRAME_HERE());
 }
 
+long trib_raw_ftruncate(int fd, off_t length) {
+    struct trib_descriptor known;
+    bool tracked = trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known) && will_shrink(fd, length);
+    long result = trib_syscall(SYS_ftruncate, fd, length);
+
+    if (tracked && result == 0)
+        trib_record_death(known.file, (uint64_t)length, TRIB_LENGTH_TO_END, TRIB_CAUSE_TRUNCATE);
+    return result;
+}
+
 long trib_raw_fallocate(int fd, int mode, off_t offset, off_t length) {
     struct trib_descriptor known;
     bool tracked = mode & ~FALLOC_FL_KEEP_SIZE && trib_descriptor_look(fd, TRIB_FRAME_HERE(), &known);

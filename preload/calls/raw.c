@@ -41,8 +41,8 @@ static long raw_io_uring_enter(unsigned fd, unsigned submit, unsigned wait, unsi
 
 /* ---- by number ---- */
 
-/* What is no cancellation point in libc either goes to the interposed function. What returns an int must be widened,
- * or -1 would not be. */
+/* What is no cancellation point in libc either goes to the interposed function, unless that looks at its caller. What
+ * returns an int must be widened, or -1 would not be. */
 static long raw_close_range(unsigned first, unsigned last, int flags) {
     return close_range(first, last, flags);
 }
@@ -63,9 +63,6 @@ static long raw_renameat2(int old_folder, const char *old_path, int folder, cons
 }
 static long raw_truncate(const char *path, off_t length) {
     return truncate(path, length);
-}
-static long raw_ftruncate(int fd, off_t length) {
-    return ftruncate(fd, length);
 }
 static long raw_dup(int fd) {
     return dup(fd);
@@ -122,7 +119,7 @@ void *const trib_raw_calls[LAST_CALL + 1] __attribute__((visibility("hidden"))) 
     [SYS_fdatasync] = (void *)trib_raw_fdatasync,
     [SYS_fallocate] = (void *)trib_raw_fallocate,
     [SYS_truncate] = (void *)raw_truncate,
-    [SYS_ftruncate] = (void *)raw_ftruncate,
+    [SYS_ftruncate] = (void *)trib_raw_ftruncate,
     [SYS_unlink] = (void *)raw_unlink,
     [SYS_unlinkat] = (void *)raw_unlinkat,
     [SYS_rename] = (void *)raw_rename,

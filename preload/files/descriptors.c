@@ -283,7 +283,8 @@ void trib_descriptor_copied(int from, int to) {
     trib_descriptor_forget(to);
     if (!(word & OPENED))
         return;
-    (void)name_of(from, word, &name);
+    if (!name_of(from, word, &name))
+        name.length = 0; /* or of another life of the number */
     if ((unsigned)to < NAMES)
         trib_name_put(&names[to], &name);
     begin(slot, word & (OPENED | APPENDS | (uint32_t)HINT_MASK << HINT_SHIFT));

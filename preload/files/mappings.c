@@ -47,6 +47,10 @@ bool trib_mappings_exist(void) {
     return atomic_load_explicit(&used, memory_order_acquire) > 0;
 }
 
+static uintptr_t page_end(uintptr_t at) {
+    return (at + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
 /* ---- which pages are dirty ---- */
 
 #ifndef SYS_cachestat
@@ -120,9 +124,7 @@ static int descriptor_of(const struct mapping *mapping) {
 }
 
 static int borrow(const struct mapping *mapping) {
-    uintptr_t whole_pages_end = (mapping->end + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-
-    return trib_borrow_descriptor(mapping->start, whole_pages_end, mapping->mapped.file);
+    return trib_borrow_descriptor(mapping->start, page_end(mapping->end), mapping->mapped.file);
 }
 
 /* [from, to) of the memory, inside the mapping. */
@@ -232,48 +234,77 @@ void trib_mappings_sync_all(void) {
     sync_those_of(0);
 }
 
-/* The part in [from, to) goes; what is left before and behind it is put anew. */
-static void cut(struct entry *entry, uintptr_t from, uintptr_t to, uint64_t last) {
-    struct mapping mapping, left;
+/* A range of memory, and the number of the newest mapping that may be meant by it. */
+struct range {
+    uintptr_t start, end;
+    uint64_t last;
+};
+
+/* What of the entry lies in the range. False: nothing, or it was taken back meanwhile. */
+static bool find_part(struct entry *entry, const struct range *range, struct mapping *whole, struct mapping *part,
+                      uint64_t *state) {
+    if (!read_entry(entry, whole, state) || whole->start >= range->end || whole->end <= range->start ||
+        whole->number > range->last)
+        return false;
+    *part = *whole;
+    if (part->start < range->start) {
+        part->offset_bytes += range->start - part->start;
+        part->start = range->start;
+    }
+    if (part->end > range->end)
+        part->end = range->end;
+    return true;
+}
+
+/* The part goes; what is left before and behind it is put anew. */
+static bool cut(struct entry *entry, const struct range *range, struct mapping *part) {
+    struct mapping whole, left;
     uint64_t state;
 
-    if (!read_entry(entry, &mapping, &state) || mapping.start >= to || mapping.end <= from || mapping.number > last ||
-        !take_back(entry, state))
-        return;
-    if (mapping.start < from) {
-        left = mapping;
-        left.end = from;
+    if (!find_part(entry, range, &whole, part, &state) || !take_back(entry, state))
+        return false;
+    if (whole.start < part->start) {
+        left = whole;
+        left.end = part->start;
         put(&left);
     }
-    if (mapping.end > to) {
-        left = mapping;
-        left.offset_bytes += to - mapping.start;
-        left.start = to;
+    if (whole.end > part->end) {
+        left = whole;
+        left.offset_bytes += part->end - whole.start;
+        left.start = part->end;
         put(&left);
     }
+    return true;
 }
 
 void trib_mappings_remove(const void *start, size_t length_bytes, uint64_t last) {
-    uintptr_t from = (uintptr_t)start, to = (from + length_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    struct range range = {(uintptr_t)start, page_end((uintptr_t)start + length_bytes), last};
+    struct mapping part;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
-        cut(&entries[i], from, to, last);
+        (void)cut(&entries[i], &range, &part);
 }
 
-void trib_mappings_move(const void *start, void *to, size_t length_bytes, uint64_t last) {
-    struct mapping mapping;
+static void put_moved(struct mapping *part, const struct trib_moved *moved) {
+    uintptr_t from = (uintptr_t)moved->from, to = (uintptr_t)moved->to, end = to + moved->to_bytes;
+    bool is_last = page_end(part->end) >= page_end(from + moved->from_bytes);
+
+    part->start = part->start - from + to;
+    part->end = is_last || part->end - from + to > end ? end : part->end - from + to;
+    if (part->start >= end)
+        return;
+    part->number = atomic_fetch_add(&newest, 1) + 1;
+    put(part);
+}
+
+void trib_mappings_move(const struct trib_moved *moved, uint64_t last) {
+    struct range range = {(uintptr_t)moved->from, page_end((uintptr_t)moved->from + moved->from_bytes), last};
+    struct mapping whole, part;
     uint64_t state;
 
-    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
-        if (!read_entry(&entries[i], &mapping, &state) || mapping.start != (uintptr_t)start || mapping.number > last ||
-            !take_back(&entries[i], state))
-            continue;
-        mapping.start = (uintptr_t)to;
-        mapping.end = (uintptr_t)to + length_bytes;
-        mapping.number = atomic_fetch_add(&newest, 1) + 1;
-        put(&mapping);
-        return;
-    }
+    for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++)
+        if (moved->stays ? find_part(&entries[i], &range, &whole, &part, &state) : cut(&entries[i], &range, &part))
+            put_moved(&part, moved);
 }
 
 void trib_mappings_clear(void) {

@@ -8,8 +8,8 @@
  * Unseen: pages that the kernel wrote back by itself between two syncs (after some 30 s). Twice: pages that were
  * also written by write() since the last sync. tmpfs is shared memory, not storage, and left out.
  *
- * Asked of the kernel, at the program's own sync, munmap, or MAP_FIXED over a mapping, and never once it has locked
- * itself in (quiet.h): fstat, cachestat, and what borrow.h needs. Then, too, the whole range counts.
+ * Asked of the kernel, at the program's own sync, munmap, mremap, or MAP_FIXED over a mapping, and never once it has
+ * locked itself in (quiet.h): fstat, cachestat, and what borrow.h needs. Then, too, the whole range counts.
  *
  * Thread safety: any thread, signal handlers; nobody waits for anybody. 1,024 mappings; the rest goes unseen. */
 #ifndef TRIB_PRELOAD_MAPPINGS_H
@@ -29,7 +29,12 @@ void trib_mappings_sync_all(void);
 /* After the range was synced and unmapped; moved elsewhere. Only what had been mapped by `last`, which was the newest
  * before the kernel freed the range: another thread may have got it for a new mapping since. */
 void trib_mappings_remove(const void *start, size_t length_bytes, uint64_t last);
-void trib_mappings_move(const void *start, void *to, size_t length_bytes, uint64_t last);
+struct trib_moved {
+    const void *from, *to;
+    size_t from_bytes, to_bytes; /* the end grows or goes */
+    bool stays;                  /* at its old place, too */
+};
+void trib_mappings_move(const struct trib_moved *moved, uint64_t last);
 uint64_t trib_mappings_newest(void);
 /* In a child, whose parent records them. */
 void trib_mappings_clear(void);

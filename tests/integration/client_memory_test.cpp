@@ -2,7 +2,12 @@
 // What a client puts into the memory that it was given, how often it asks for some, and what it gives back.
 #include "support/catch.hpp"
 
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <sstream>
 
 #include <tributary/signature.h>
 
@@ -29,6 +34,30 @@ __attribute__((noinline)) uint64_t here() {
     const uint64_t signature = trib_signature_capture(__builtin_frame_address(0), TRIB_SIGNATURE_DEPTH_DEFAULT);
     __asm__ volatile("" ::: "memory"); // a call of its own, not a jump
     return signature;
+}
+
+// Of memory that a fake daemon gave or keeps, in this process.
+unsigned mappings() {
+    std::istringstream maps(read_file("/proc/self/maps"));
+    unsigned count = 0;
+    for (std::string line; std::getline(maps, line);)
+        count += line.find("memfd:fake") != std::string::npos;
+    return count;
+}
+
+// The daemon is gone, and another has taken its place. Whether the process joins that.
+bool follow(FakeDaemon &daemon, trib_client *client) {
+    const unsigned before = daemon.joins();
+    const trib_event event = event_of(0);
+    fake_fall_silent(daemon.table());
+    trib_test_try_now(client);
+    trib_client_submit(client, &event);
+    return daemon.joins() == before + 1;
+}
+
+bool is_mapped(const void *memory) {
+    unsigned char there = 0;
+    return mincore(const_cast<void *>(memory), 4096, &there) == 0;
 }
 
 } // namespace
@@ -106,5 +135,67 @@ TEST_CASE("the memory of a daemon that is gone goes back to the system") {
     REQUIRE(daemon.ring() != former);
     CHECK(fake_events(daemon.ring()) == 1);
     CHECK(fake_events(former) == 0); // a page of zeros, as nobody has it any more
+    trib_client_close(client);
+}
+
+TEST_CASE("after many daemons a process still joins the next, in the memory of those that it left long ago") {
+    const unsigned others = mappings(); // of fake daemons of other tests
+    FakeDaemon daemon;
+    trib_client *client = join(daemon.address());
+    REQUIRE(client);
+    const auto of_client = [&] { return mappings() - others - 2 * daemon.joins(); };
+    for (int i = 2; i <= 8; i++)
+        CHECK(follow(daemon, client));
+    CHECK_FALSE(follow(daemon, client)); // a thread may still be inside of each
+    CHECK(of_client() == 16);
+    for (int round = 0; round < 3; round++) {
+        trib_test_let_retired_age(client);
+        for (int i = 0; i < 7; i++)
+            CHECK(follow(daemon, client));
+        CHECK_FALSE(follow(daemon, client));
+    }
+    CHECK(daemon.joins() == 29);
+    CHECK(of_client() == 16);
+    trib_client_close(client);
+    CHECK(of_client() == 0);
+}
+
+TEST_CASE("the child of a fork has none of its parent's ring in its memory") {
+    FakeDaemon daemon;
+    trib_client *client = join(daemon.address());
+    REQUIRE(client);
+    for (int i = 0; i < 2; i++) { // the first ring, and one in the place of another
+        uint64_t bytes = 0;
+        const void *const ring = trib_test_ring_memory(client, &bytes);
+        const void *const table = trib_test_table_memory(client, &bytes);
+        CHECK(is_mapped(ring));
+        CHECK(is_mapped(table));
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(is_mapped(ring) + 2 * is_mapped(table));
+        int status = -1;
+        waitpid(child, &status, 0);
+        CHECK(status == 0);
+        for (int k = 0; k < 7 && i == 0; k++)
+            CHECK(follow(daemon, client));
+        trib_test_let_retired_age(client);
+        CHECK(follow(daemon, client));
+    }
+    trib_client_close(client);
+}
+
+TEST_CASE("joining beside other threads holds none of the program's descriptors") {
+    FakeDaemon daemon; // its thread is this process's
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    struct pollfd read_end = {ends[0], POLLIN, 0};
+    daemon.before_answer([&] {
+        close(ends[1]);
+        poll(&read_end, 1, 0);
+    });
+    trib_client *client = join(daemon.address());
+    REQUIRE(client);
+    CHECK((read_end.revents & POLLHUP) != 0); // the end of the pipe was nobody's any more
+    close(ends[0]);
     trib_client_close(client);
 }

@@ -150,6 +150,10 @@ TEST_CASE("children are recorded, in a session and by a daemon of the program's 
     CHECK(Story("daemon", true).said.writes("a") == Lines{"write 0+10"});
 }
 
+TEST_CASE("a child that first writes long after its parent's end has kept their daemon") {
+    CHECK(Story("outlives", false).said.writes("a") == Lines{"write 0+10"});
+}
+
 TEST_CASE("threads and signal handlers lose nothing") {
     const bool session = GENERATE(false, true);
     const Story threads("threads", session);

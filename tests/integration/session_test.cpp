@@ -203,22 +203,37 @@ TEST_CASE("the child of a fork joins for itself") {
     CHECK(events[0].who.tenant == events[1].who.tenant);
 }
 
+static std::string open_descriptors() {
+    std::string numbers;
+    for (int fd = 0; fd < 64; fd++)
+        numbers += fcntl(fd, F_GETFD) != -1 ? "1" : "0";
+    return numbers;
+}
+
 TEST_CASE("joining leaves the process's descriptors alone, even with a full table, and no child to wait for") {
     Session session;
+    const bool is_full = GENERATE(false, true), has_threads = kForksMayThread && GENERATE(false, true);
+    INFO((is_full ? "a full table" : "a limit of three descriptors") << (has_threads ? ", beside a thread" : ""));
     const pid_t child = session.process([&] {
         trib_client *client = nullptr;
         if (trib_client_open(&client, session.path.c_str(), nullptr) != 0)
             return 1;
-        const rlimit none = {3, 3};
+        if (has_threads)
+            std::thread(pause).detach();
+        const rlim_t most = is_full ? 40 : 3;
+        const rlimit limit = {most, most};
         closefrom(0);
-        if (setrlimit(RLIMIT_NOFILE, &none) != 0)
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
             return 2;
+        for (int fd = is_full ? open("/dev/null", O_RDONLY) : -1; fd >= 0;)
+            fd = dup(fd);
+        const std::string before = open_descriptors();
         const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
         if (!trib_client_submit(client, &event))
             return 3;
-        for (int fd = 0; fd < 64; fd++)
-            if (fcntl(fd, F_GETFD) != -1 || errno != EBADF)
-                return 4;
+        const size_t opened = is_full ? most : 0;
+        if (before != std::string(opened, '1') + std::string(64 - opened, '0') || open_descriptors() != before)
+            return 4;
         return waitpid(-1, nullptr, __WALL) == -1 && errno == ECHILD ? 0 : 5;
     });
     session.record();

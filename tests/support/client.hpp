@@ -64,6 +64,11 @@ extern "C" void trib_test_set_image(trib_client *client, uint64_t image);
 // How long it waits now after a join that failed; and as if that time were over.
 extern "C" uint64_t trib_test_backoff_ns(trib_client *client);
 extern "C" void trib_test_try_now(trib_client *client);
+// As if the rings of former daemons had been left ten seconds ago.
+extern "C" void trib_test_let_retired_age(trib_client *client);
+// What it has mapped now.
+extern "C" const void *trib_test_ring_memory(trib_client *client, uint64_t *bytes);
+extern "C" const void *trib_test_table_memory(trib_client *client, uint64_t *bytes);
 // Damages the memory of a client that has joined: 0 the ring, 1 the ring of texts, 2 where these are.
 extern "C" void trib_test_spoil(trib_client *client, int what);
 

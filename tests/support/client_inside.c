@@ -24,6 +24,8 @@ void trib_test_set_image(struct trib_client *client, uint64_t image);
 void trib_test_spoil(struct trib_client *client, int what);
 uint64_t trib_test_backoff_ns(struct trib_client *client);
 void trib_test_try_now(struct trib_client *client);
+void trib_test_let_retired_age(struct trib_client *client);
+const void *trib_test_table_memory(struct trib_client *client, uint64_t *bytes);
 
 bool trib_test_claim_without_publishing(struct trib_client *client, const struct trib_event *event) {
     uint64_t ticket;
@@ -148,4 +150,18 @@ uint64_t trib_test_backoff_ns(struct trib_client *client) {
 
 void trib_test_try_now(struct trib_client *client) {
     atomic_store(&client->hand->next_try_ns, 0);
+}
+
+/* As if ten seconds had gone by since a thread could last be inside of one. */
+void trib_test_let_retired_age(struct trib_client *client) {
+    for (unsigned i = 0; i < TRIB_ATTACHMENTS; i++)
+        if (client->hand->attachments[i].retired_ns)
+            client->hand->attachments[i].retired_ns = 1;
+}
+
+const void *trib_test_table_memory(struct trib_client *client, uint64_t *bytes) {
+    struct trib_attachment *at = atomic_load(&client->hand->current);
+
+    *bytes = at->table_bytes;
+    return at->table;
 }

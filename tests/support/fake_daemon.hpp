@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -46,6 +47,10 @@ class FakeDaemon {
     unsigned joins() const {
         return joins_;
     }
+    // Between a request and its answer. Before anybody joins.
+    void before_answer(const std::function<void()> &act) {
+        before_answer_ = act;
+    }
     int given_up() const { // the -errno with which a process refused what it got, or 0
         return given_up_;
     }
@@ -79,6 +84,8 @@ class FakeDaemon {
         daemon->ring_ = ring;
         daemon->table_ = table;
         daemon->joins_++;
+        if (daemon->before_answer_)
+            daemon->before_answer_();
     }
     void serve() {
         const fake_server server = {listener_, given_, giving, this};
@@ -91,6 +98,7 @@ class FakeDaemon {
 
     Folder folder_;
     fake_given given_;
+    std::function<void()> before_answer_;
     int listener_ = -1;
     std::atomic<bool> ends_{false};
     std::atomic<unsigned> joins_{0};

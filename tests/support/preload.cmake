@@ -19,7 +19,7 @@ if(NOT TARGET preload_story)
     target_compile_options(preload_${program} PRIVATE -D_GNU_SOURCE -O1 -Wall -Wextra -Wno-unused-result)
     target_link_libraries(preload_${program} PRIVATE Threads::Threads)
   endforeach()
-  foreach(stories bytes deaths descriptors processes)
+  foreach(stories bytes deaths descriptors maps numbers processes)
     target_sources(preload_story PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/preload_story_${stories}.c)
   endforeach()
   add_library(preload_aio SHARED ${CMAKE_CURRENT_SOURCE_DIR}/support/preload_aio.c)
@@ -31,7 +31,7 @@ if(NOT TARGET preload_story)
     target_link_libraries(preload_story PRIVATE ${TRIB_TEST_LIBURING})
   endif()
 endif()
-add_dependencies(${name} preload_story preload_calls preload_stress preload_hooked tributary-preload)
+add_dependencies(${name} preload_story preload_calls preload_stress preload_hooked tributary-preload trib)
 target_compile_definitions(${name} PRIVATE PRELOAD_SANITIZER="${preload_sanitizer}"
   PRELOAD_LIBRARY="$<TARGET_FILE:tributary-preload>" PRELOAD_STORY="$<TARGET_FILE:preload_story>"
   PRELOAD_CALLS="$<TARGET_FILE:preload_calls>" PRELOAD_STRESS="$<TARGET_FILE:preload_stress>"

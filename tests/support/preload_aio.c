@@ -46,7 +46,7 @@ void *mremap(void *start, size_t length, size_t new_length, int flags, ...) {
     va_list rest;
 
     va_start(rest, flags);
-    void *wanted = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
+    void *wanted = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(rest, void *) : NULL;
     va_end(rest);
     void *moved = (void *)syscall(SYS_mremap, start, length, new_length, flags, wanted);
     if (moved != MAP_FAILED && moved != start)

@@ -25,8 +25,8 @@ void check(int fine) {
 }
 
 int main(int count, char **arguments) {
-    const struct story *const all[] = {stories_of_bytes, stories_of_deaths, stories_of_processes,
-                                       stories_of_descriptors};
+    const struct story *const all[] = {stories_of_bytes,       stories_of_deaths, stories_of_processes,
+                                       stories_of_descriptors, stories_of_maps,   stories_of_numbers};
 
     if (count != 3 || chdir(arguments[2]) != 0)
         return 2;

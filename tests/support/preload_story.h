@@ -7,7 +7,8 @@ struct story {
     const char *name; /* NULL: none behind it */
     void (*tell)(void);
 };
-extern const struct story stories_of_bytes[], stories_of_deaths[], stories_of_processes[], stories_of_descriptors[];
+extern const struct story stories_of_bytes[], stories_of_deaths[], stories_of_processes[], stories_of_descriptors[],
+    stories_of_maps[], stories_of_numbers[];
 
 extern char data[1 << 16];
 

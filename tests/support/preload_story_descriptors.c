@@ -55,9 +55,17 @@ static void story_appends(void) {
     check(pwrite(fd, data, 7, 5) == 7);
 }
 
+static int send_by(int how, int socket, struct msghdr *message) {
+    struct mmsghdr one = {.msg_hdr = *message};
+
+    if (how == 0)
+        return (int)sendmsg(socket, message, 0);
+    return how == 1 ? sendmmsg(socket, &one, 1, 0) : (int)syscall(SYS_sendmsg, socket, message, 0);
+}
+
 /* The one who receives it moves the offset that it shares with the sender. */
-static void story_passed(void) {
-    int fd = make("a", O_WRONLY), ends[2], received;
+static void pass(const char *name, int how) {
+    int fd = make(name, O_WRONLY), ends[2], received;
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -68,7 +76,7 @@ static void story_passed(void) {
 
     put(fd, 10);
     memcpy(CMSG_DATA(&control.head), &fd, sizeof fd);
-    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && sendmsg(ends[0], &message, 0) == 1);
+    check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && send_by(how, ends[0], &message) == 1);
     char byte;
     part.iov_base = &byte;
     message.msg_controllen = sizeof control;
@@ -78,10 +86,16 @@ static void story_passed(void) {
     put(fd, 30);
 }
 
+static void story_passed(void) {
+    pass("a", 0);
+    pass("b", 1);
+    pass("c", 2);
+}
+
 static void story_spawned(void) {
     char *list[] = {"sh", "-c", "printf 123456", NULL};
     posix_spawn_file_actions_t actions;
-    int fd = make("a", O_WRONLY), status;
+    int fd = make("a", O_WRONLY), other, status;
     pid_t child;
 
     put(fd, 10);
@@ -90,50 +104,12 @@ static void story_spawned(void) {
     check(posix_spawn(&child, "/bin/sh", &actions, NULL, list, environ) == 0 && errno == 77);
     check(waitpid(child, &status, 0) == child && status == 0);
     put(fd, 20);
+    other = make("b", O_WRONLY); /* which no child has had so far */
+    put(other, 10);
+    check(posix_spawn_file_actions_adddup2(&actions, other, 1) == 0);
     check(posix_spawnp(&child, "sh", &actions, NULL, list, environ) == 0); /* libc tries PATH, and errno says so */
     check(waitpid(child, &status, 0) == child && status == 0);
-    put(fd, 30);
-}
-
-static char *map_file(int fd) {
-    check(ftruncate(fd, 1 << 20) == 0);
-    char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    check(memory != MAP_FAILED);
-    return memory;
-}
-
-static char *map_one(const char *name) {
-    return map_file(make(name, O_RDWR));
-}
-
-/* Never synced: the end of the process is the last moment. */
-static void story_left(void) {
-    map_one("a")[8192] = 1;
-}
-
-/* The child ends while a page of its parent's mapping is dirty, and syncs nothing. */
-static void story_mapped_by_parent(void) {
-    char *memory = map_one("a");
-    int status;
-
-    memory[8192] = 1;
-    pid_t child = fork();
-    if (child == 0)
-        exit(0);
-    check(waitpid(child, &status, 0) == child && status == 0);
-    check(msync(memory, 1 << 20, MS_SYNC) == 0);
-}
-
-static void story_in_memory(void) {
-    char name[64];
-
-    snprintf(name, sizeof name, "/dev/shm/trib-story-%d", (int)getpid());
-    int fd = make(name, O_RDWR);
-    char *memory = map_file(fd);
-    check(unlink(name) == 0 && close(fd) == 0); /* so that nobody can say which of its pages are dirty */
-    memory[8192] = 1;
-    check(msync(memory, 1 << 20, MS_SYNC) == 0);
-    put(make("after", O_WRONLY), 10);
+    put(other, 30);
 }
 
 /* Calls that fail, or only ask, lock nothing in: what is opened later can be asked about. */
@@ -183,6 +159,29 @@ static void story_daemon_of_libc(void) {
     check(access("done", F_OK) == 0);
 }
 
+/* The memory of a ring is given to something else while the kernel still has its own view of it. */
+static void story_ring_replaced(void) {
+    struct io_uring_params params = {.flags = 0};
+    char *queue[2];
+
+    for (int i = 0; i < 2; i++) {
+        int ring = (int)syscall(SYS_io_uring_setup, 4, &params);
+        if (ring < 0)
+            exit(77);
+        size_t length = params.sq_off.array + params.sq_entries * sizeof(unsigned);
+        queue[i] = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+        char *entries = mmap(NULL, params.sq_entries * 64, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+        check(queue[i] != MAP_FAILED && (void *)entries != MAP_FAILED);
+        char *other =
+            mmap(i ? NULL : queue[i], length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | (i ? 0 : MAP_FIXED), -1, 0);
+        check(other != MAP_FAILED);
+        if (i)
+            check(mremap(other, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, queue[i]) == queue[i]);
+        check(syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) == 0); /* it finds nothing to submit */
+    }
+    put(make("a", O_WRONLY), 10);
+}
+
 /* Entries of 128 bytes. */
 static void story_wide_ring(void) {
     struct io_uring_params params = {.flags = IORING_SETUP_SQE128};
@@ -210,12 +209,10 @@ const struct story stories_of_descriptors[] = {
     {"appends", story_appends},
     {"passed", story_passed},
     {"spawned", story_spawned},
-    {"left", story_left},
-    {"mapped_by_parent", story_mapped_by_parent},
-    {"in_memory", story_in_memory},
     {"not_locked", story_not_locked},
     {"vfork_first", story_vfork_first},
     {"daemon_of_libc", story_daemon_of_libc},
+    {"ring_replaced", story_ring_replaced},
     {"wide_ring", story_wide_ring},
     {NULL, NULL},
 };

@@ -144,12 +144,17 @@ static void story_daemon(void) {
     wait(&status);
 }
 
+/* Writes long after its parent has ended, which a daemon of their own might have ended with. */
+static void story_outlives(void) {
+    if (fork() == 0) {
+        usleep(3000000);
+        int fd = make("a", O_WRONLY);
+        check(write(fd, data, 10) == 10);
+        _exit(0);
+    }
+}
+
 const struct story stories_of_processes[] = {
-    {"fork", story_fork},
-    {"exec", story_exec},
-    {"starts", story_starts},
-    {"threads", story_threads},
-    {"signals", story_signals},
-    {"daemon", story_daemon},
-    {NULL, NULL},
+    {"fork", story_fork},       {"exec", story_exec},     {"starts", story_starts},     {"threads", story_threads},
+    {"signals", story_signals}, {"daemon", story_daemon}, {"outlives", story_outlives}, {NULL, NULL},
 };

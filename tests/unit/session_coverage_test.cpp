@@ -97,6 +97,23 @@ TEST_CASE("what is no program, or a damaged one, is judged without harm") {
     CHECK(trib_program_uncovered((judged.folder / "cut").c_str()) == TRIB_COVERED);
 }
 
+TEST_CASE("a program that was judged is not open any more") {
+    const Judged judged;
+    const auto lowest_free = [] {
+        const int fd = dup(STDERR_FILENO);
+        close(fd);
+        return fd;
+    };
+    const int before = lowest_free();
+    judged(static_program());
+    judged(dynamic_program());
+    judged(with_notes(dynamic_program(), {std::string("Go\0\0", 4)}));
+    std::ofstream(judged.folder / "script") << "#!/bin/sh\n";
+    for (const std::string &path : {judged.folder / "script", std::string("/"), std::string("/dev/null")})
+        CHECK(trib_program_uncovered(path.c_str()) == TRIB_COVERED);
+    CHECK(lowest_free() == before);
+}
+
 TEST_CASE("setuid of another user hides a program, of one's own does not") {
     if (!is_root_or_skips("files cannot be given away"))
         return;

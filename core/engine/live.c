@@ -305,15 +305,17 @@ static struct timespec time_of(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
 }
 
-/* Of rows that do not fit into an answer the smallest are left out. */
+/* Of rows that do not fit into an answer the smallest of the longer table are left out. */
 static long format_answer(const struct trib_status *status, struct trib_status_tables *tables, uint32_t kind,
                           char *text, size_t capacity) {
     long length;
 
     while ((length = trib_status_format(status, tables, (enum trib_status_kind)kind, text, capacity)) == -ENOSPC &&
            tables->path_count + tables->producer_count > 0) {
-        tables->path_count /= 2;
-        tables->producer_count /= 2;
+        if (tables->path_count >= tables->producer_count)
+            tables->path_count /= 2;
+        else
+            tables->producer_count /= 2;
     }
     return length;
 }

@@ -30,6 +30,12 @@ const int kLate = setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=
 constexpr bool kCovered = true;
 #endif
 
+bool is_covered() {
+    if (!kCovered)
+        skip("nothing is covered under a sanitizer");
+    return kCovered;
+}
+
 Outcome record(const Folder &folder, const std::string &script, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"record", "--trace", folder / "out.trib", "--json", folder / "out.json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -87,6 +93,14 @@ TEST_CASE("a signal to trib goes to the command") {
     }
 }
 
+TEST_CASE("a limit on the size of files ends the command as it ends it without a record") {
+    Folder folder;
+    const std::string script =
+        "ulimit -f 1; exec dd if=/dev/zero of=" + (folder / "f") + " bs=4096 count=9 status=none";
+    REQUIRE(run({"sh", "-c", "(" + script + "); exit $?"}).code == 128 + SIGXFSZ);
+    CHECK(record(folder, script).code == 128 + SIGXFSZ);
+}
+
 TEST_CASE("a command's own LD_PRELOAD is kept, behind the library") {
     Folder folder;
     const std::string mine = folder / "mine.so";
@@ -100,7 +114,7 @@ TEST_CASE("a command's own LD_PRELOAD is kept, behind the library") {
 }
 
 TEST_CASE("the summary counts the losses that the daemon counts") {
-    if (!kCovered)
+    if (!is_covered())
         return;
     Folder folder;
     const std::string status = folder / "status.json";
@@ -122,7 +136,7 @@ TEST_CASE("the summary counts the losses that the daemon counts") {
 }
 
 TEST_CASE("all processes of a command are in the trace, in order") {
-    if (!kCovered)
+    if (!is_covered())
         return;
     Folder folder;
     const std::string a = folder / "a", b = folder / "b";
@@ -175,7 +189,7 @@ TEST_CASE("run reports the drive, and lifetimes last over runs in a state file")
 }
 
 TEST_CASE("processes that outlive the command are waited for, unless told otherwise") {
-    if (!kCovered)
+    if (!is_covered())
         return;
     Folder folder;
     const std::string late = folder / "late";
@@ -191,7 +205,7 @@ TEST_CASE("processes that outlive the command are waited for, unless told otherw
 }
 
 TEST_CASE("a disk that fills stops the trace, not the command") {
-    if (!kCovered)
+    if (!is_covered())
         return;
     Folder folder;
     // Once it runs, the recorder may write no more than 8 KiB to a file.
@@ -231,8 +245,10 @@ TEST_CASE("programs that tell nothing are named, whoever started them") {
 }
 
 TEST_CASE("what another user starts is named, unless all users take part") {
-    if (!kCovered || geteuid() != 0 || run({"sh", "-c", "command -v setpriv"}).code != 0)
-        return skip("only root can start what another user runs, by setpriv");
+    if (!is_covered() || !is_root_or_skips("nobody can be two users"))
+        return;
+    if (run({"sh", "-c", "command -v setpriv"}).code != 0)
+        return skip("setpriv is not installed");
     Folder folder;
     const std::string command = "setpriv --reuid=65534 --clear-groups sh -c 'env true; exit 3'";
     const Outcome outcome = record(folder, command);

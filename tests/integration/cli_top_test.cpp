@@ -208,3 +208,35 @@ TEST_CASE("a full drive is seen, and what to do about it") {
           std::string::npos);
     trib_client_close(client);
 }
+
+TEST_CASE("of a status that does not fit the smallest rows are left out, and who lost events stays") {
+    constexpr unsigned kPaths = 64;
+    const Daemon daemon({"--policy", "none", "--drive", "none"});
+    trib_client *client = join(daemon.socket());
+    REQUIRE(client != nullptr);
+    const uint64_t module =
+        trib_test_put_module(client, std::string(250, '"').c_str(), true); // twice as long when said
+    for (uint64_t i = 1; i <= kPaths; i++) {
+        trib_event event{};
+        event.kind = TRIB_EVENT_WRITE;
+        event.file = i;
+        event.length_bytes = i * 1000;
+        event.stream = TRIB_STREAM_UNDECIDED;
+        event.who.signature = 1000 + i;
+        REQUIRE(trib_test_put_deep_signature(client, event.who.signature, module, TRIB_STATUS_FRAMES_MAX));
+        REQUIRE(trib_client_submit(client, &event));
+    }
+    trib_test_claim_drops(client, 5, 500);
+    REQUIRE(
+        comes_true([&] { return daemon.status()["events"] == kPaths && daemon.status()["paths_total"] == kPaths; }));
+    const Json status = daemon.status();
+    const size_t shown = status["paths"].size();
+    CHECK(shown < kPaths);
+    REQUIRE(shown >= kPaths / 4);
+    for (size_t i = 0; i < shown; i++)
+        CHECK(status["paths"][i]["written_bytes"] == (kPaths - i) * 1000);
+    CHECK(status["paths"][0]["frames"].size() == TRIB_STATUS_FRAMES_MAX);
+    REQUIRE(status["producers"].size() == 1);
+    CHECK(status["producers"][0]["events_dropped"] == 5);
+    trib_client_close(client);
+}

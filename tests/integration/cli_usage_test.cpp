@@ -154,17 +154,38 @@ TEST_CASE("a daemon whose trace stopped says so, in its status and by its exit s
 }
 #endif
 
-TEST_CASE("a folder of sockets that others may write is refused") {
-    if (geteuid() != 0 || run({"unshare", "-m", "mount", "-t", "tmpfs", "none", "/run"}).code != 0)
-        return skip("no right to mount here");
-    const auto start_in = [](const std::string &mode) {
-        return run({"unshare", "-m", "sh", "-c",
-                    "mount -t tmpfs -o mode=755 none /run && mkdir -m " + mode +
-                        " /run/tributary && exec timeout 2 '" TRIB_BINARY_DIR "/cli/trib' daemon x --set drive=none"});
+TEST_CASE("a limit on the size of files is said in a sentence") {
+    Folder folder;
+    const auto within = [&](const std::string &command) {
+        return run({"sh", "-c", "ulimit -f 1; exec '" TRIB_BINARY_DIR "/cli/trib' " + command});
     };
-    for (const char *mode : {"777", "775", "757"}) {
-        INFO(mode);
-        check_refusal(start_in(mode), 1);
+    const Outcome daemon = within("daemon --address " + (folder / "d.sock") + " --policy none --drive none");
+    check_refusal(daemon, 1);
+    CHECK(has(daemon.err, "File too large"));
+    const Outcome record = within("record --trace " + (folder / "t.trib") + " -- true");
+    check_refusal(record, 125);
+    CHECK(has(record.err, "File too large"));
+}
+
+TEST_CASE("a folder of sockets that others may write is refused") {
+    if (geteuid() == 0 && run({"unshare", "-m", "mount", "-t", "tmpfs", "none", "/run"}).code != 0)
+        return skip("no mount namespace can be made here");
+    const auto start_in = [](const std::string &prepare) { // root's is in /run: one of the test's own
+        Folder folder;
+        const std::string start = " && exec timeout 2 '" TRIB_BINARY_DIR "/cli/trib' daemon x --set drive=none";
+        if (geteuid() != 0)
+            return run({"sh", "-c", "cd " + (folder / "") + " && " + prepare + start},
+                       {{"XDG_RUNTIME_DIR", folder / ""}});
+        return run(
+            {"unshare", "-m", "sh", "-c", "mount -t tmpfs -o mode=755 none /run && cd /run && " + prepare + start});
+    };
+    for (const char *prepare : {"mkdir -m 777 tributary", "mkdir -m 775 tributary", "mkdir -m 757 tributary",
+                                "mkdir -m 755 other && ln -s other tributary", "touch tributary"}) {
+        INFO(prepare);
+        check_refusal(start_in(prepare), 1);
     }
-    CHECK(start_in("755").code != 1); // it ran until its time was over
+    if (geteuid() == 0)
+        check_refusal(start_in("mkdir -m 755 tributary && chown 1 tributary"), 1);
+    CHECK(start_in("mkdir -m 755 tributary").code != 1); // it ran until its time was over
+    CHECK(start_in("true").code != 1);
 }

@@ -57,23 +57,6 @@ struct LingeringSockets {
     LingeringSockets &operator=(const LingeringSockets &) = delete;
 };
 
-// One message with descriptors.
-bool send_with(int to, const trib_request &request, const std::vector<int> &fds) {
-    iovec part{const_cast<trib_request *>(&request), TRIB_REQUEST_BYTES_MIN};
-    std::vector<char> control(CMSG_SPACE(fds.size() * sizeof(int)));
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr *head = CMSG_FIRSTHDR(&message);
-    head->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    memcpy(CMSG_DATA(head), fds.data(), fds.size() * sizeof(int));
-    return sendmsg(to, &message, MSG_NOSIGNAL) >= 0;
-}
-
 long milliseconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
 }

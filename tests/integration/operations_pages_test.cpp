@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "support/cli.hpp"
+#include "support/skip.hpp"
 
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 TEST_CASE("commands of the pages") {
@@ -35,10 +36,8 @@ bool is_open_to_all() {
 } // namespace
 
 TEST_CASE("the pages of operations do what they show") {
-    if (!may_have_own_run()) {
-        WARN("needs root and a mount namespace: not tested");
-        return;
-    }
+    if (!may_have_own_run())
+        return skip("needs root and a mount namespace");
     unsigned pages = 0;
     for (const auto &entry : std::filesystem::directory_iterator(TRIB_SOURCE_DIR "/docs/operations")) {
         const std::string page = entry.path().string();
@@ -56,7 +55,7 @@ TEST_CASE("the pages of operations do what they show") {
 
 TEST_CASE("a page that shows something else is noticed") {
     if (!may_have_own_run())
-        return;
+        return skip("needs root and a mount namespace");
     Folder folder;
     const std::string page = folder / "page.md";
     const auto code_of = [&](const std::string &block) {

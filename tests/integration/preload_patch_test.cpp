@@ -9,6 +9,7 @@
 #include <sys/user.h>
 
 #include "support/preload.hpp"
+#include "support/skip.hpp"
 
 namespace {
 
@@ -31,10 +32,8 @@ TEST_CASE("imports are patched while other threads open and close libraries, and
 }
 
 TEST_CASE("loaded into a running program with threads, the library sees imports and stdio") {
-    if (is_sanitized()) { // a runtime that comes before stands in front of write
-        WARN("skipped under a sanitizer");
-        return;
-    }
+    if (is_sanitized()) // a runtime that comes before stands in front of write
+        return skip("not under a sanitizer");
     Folder folder;
     const Environment environment = {{"TRIBUTARY", "process-ring=262144,trace=" + folder.file("trace")},
                                      {"TRIBUTARY_TRIB", TRIB_BINARY_DIR "/cli/trib"}};
@@ -68,10 +67,8 @@ TEST_CASE("a program that cannot be started is not waited for") {
 }
 
 TEST_CASE("children of vfork in many threads, theirs too, leave their parents' descriptors alone") {
-    if (is_sanitized()) { // its runtime stands in front of vfork
-        WARN("skipped under a sanitizer");
-        return;
-    }
+    if (is_sanitized()) // its runtime stands in front of vfork
+        return skip("not under a sanitizer");
     Folder plain, hooked, traces;
     const auto command = [](const Folder &folder) {
         return std::vector<std::string>{PRELOAD_VFORK, "many", folder.file(""), "4", "250"};
@@ -226,10 +223,8 @@ class ShadowStack {
 } // namespace
 
 TEST_CASE("vfork agrees with a shadow stack that parent and child share") {
-    if (is_sanitized()) {
-        WARN("skipped under a sanitizer");
-        return;
-    }
+    if (is_sanitized())
+        return skip("not under a sanitizer");
     ShadowStack stack;
     stack.trace({PRELOAD_VFORK, "once"}, preload_environment());
     CHECK(stack.status == 0);

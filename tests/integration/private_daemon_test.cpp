@@ -151,10 +151,8 @@ TEST_CASE("a folder for sockets whose path is too long is refused, not cut") {
 }
 
 TEST_CASE("a program whose children have a PID namespace of their own keeps its place of their init") {
-    if (geteuid() != 0) {
-        skip("only root can make a PID namespace");
+    if (!is_root_or_skips("no PID namespace"))
         return;
-    }
     Folder folder;
     const Outcome outcome =
         run({"unshare", "--pid", "env", "LD_PRELOAD=" TRIB_BINARY_DIR "/preload/libtributary-preload.so",

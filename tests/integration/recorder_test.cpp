@@ -8,110 +8,30 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <tributary/signature.h>
 
 #include "base/clock.h"
-#include "support/client.hpp"
 #include "support/folder.hpp"
-#include "support/recorder_inside.h"
+#include "support/recorder.hpp"
 
-using trib_test::Folder;
-using trib_test::submit_as_is;
+using namespace trib_test;
 
 namespace {
 
 constexpr uint64_t kMillisecond = 1000000;
 constexpr uint32_t kUnknown = 4095, kUnsent = 4094; // numbers of modules that have none
 
-struct Recorder {
-    trib_recorder *self = nullptr;
-    std::map<uint64_t, std::string> names;
-    std::map<uint64_t, unsigned> signatures;
-    std::map<uint64_t, uint32_t> modules_of; // each path's first
-    std::map<uint32_t, std::string> module_names;
-    explicit Recorder(const std::string &address, bool starts = true) {
-        REQUIRE(trib_test_recorder_listen(&self, address.c_str()) == 0);
-        if (starts)
-            REQUIRE(trib_test_recorder_start(self) == 0);
-    }
-    ~Recorder() {
-        trib_test_recorder_close(self);
-    }
-    Recorder(const Recorder &) = delete;
-    std::vector<trib_event> take(unsigned capacity = 4096) {
-        std::vector<trib_event> batch(capacity);
-        batch.resize(trib_test_recorder_take(self, batch.data(), capacity, &said_));
-        return batch;
-    }
-    std::vector<trib_event> take_all() {
-        std::vector<trib_event> all;
-        for (auto some = take(); !some.empty(); some = take())
-            all.insert(all.end(), some.begin(), some.end());
-        return all;
-    }
-    trib_test_counts counts() const {
-        trib_test_counts counts{};
-        trib_test_recorder_count(self, &counts);
-        return counts;
-    }
-
-    // A process has its answer before it is counted.
-    void wait_for(uint64_t trib_test_counts::*count, uint64_t value) const {
-        for (unsigned i = 0; i < 1000 && counts().*count != value; i++)
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        REQUIRE(counts().*count == value);
-    }
-
-  private:
-    static void on_name(void *arg, uint64_t file, const char *path) {
-        static_cast<Recorder *>(arg)->names[file] = path;
-    }
-    static void on_signature(void *arg, uint64_t signature, uint32_t module) {
-        static_cast<Recorder *>(arg)->signatures[signature]++;
-        static_cast<Recorder *>(arg)->modules_of[signature] = module;
-    }
-    static void on_module(void *arg, uint32_t number, const char *path) {
-        static_cast<Recorder *>(arg)->module_names[number] = path;
-    }
-    const trib_test_said said_{this, on_name, on_signature, on_module};
-};
-
-trib_event write_of(uint64_t file, uint64_t wall_ns, uint64_t length_bytes = 100) {
-    trib_event event{};
-    event.kind = TRIB_EVENT_WRITE;
-    event.file = file;
-    event.length_bytes = length_bytes;
-    event.stream = TRIB_STREAM_UNDECIDED;
-    event.wall_ns = wall_ns;
-    return event;
-}
-
-void sleep_ms(unsigned ms) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-}
-
-// A busy machine may let a joining time out.
-trib_client *join(const std::string &address) {
-    trib_client *client = nullptr;
-    for (unsigned i = 0; i < 20 && !(client = trib_test::join(address)); i++)
-        sleep_ms(100);
-    return client;
-}
-
 } // namespace
 
 TEST_CASE("what is stamped after a round began waits for the next, so that no effect comes before its cause") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *first = join(folder / "s"), *second = join(folder / "s");
+    trib_client *first = join_patiently(folder / "s"), *second = join_patiently(folder / "s");
     REQUIRE((first && second));
     const uint64_t now_ns = trib_now_ns();
     REQUIRE(submit_as_is(first, write_of(1, now_ns + 4000 * kMillisecond)));
@@ -130,7 +50,7 @@ TEST_CASE("what is stamped after a round began waits for the next, so that no ef
 TEST_CASE("times never go back, whatever a process stamps") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     const uint64_t now_ns = trib_now_ns();
     REQUIRE(submit_as_is(client, write_of(1, now_ns)));
@@ -150,7 +70,7 @@ TEST_CASE("times never go back, whatever a process stamps") {
 TEST_CASE("of a process that has left everything is taken, even what it stamped in the future") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     REQUIRE(submit_as_is(client, write_of(1, trib_now_ns() + 3600000 * kMillisecond)));
     CHECK(recorder.take_all().empty());
@@ -165,13 +85,13 @@ TEST_CASE("of a process that has left everything is taken, even what it stamped 
 TEST_CASE("a ring is not taken back while a name waits in it") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     REQUIRE(submit_as_is(client, write_of(7, trib_now_ns())));
     REQUIRE(submit_as_is(client, write_of(7, trib_now_ns())));
-    trib_test::trib_test_leave(client);
+    trib_test_leave(client);
     REQUIRE(recorder.take(1).size() == 1);
-    REQUIRE(trib_test::trib_test_put_name(client, 7, "seven"));
+    REQUIRE(trib_test_put_name(client, 7, "seven"));
     CHECK(recorder.take().size() == 1);
     recorder.take_all();
     CHECK(recorder.names[7] == "seven");
@@ -183,45 +103,45 @@ TEST_CASE("a ring is not taken back while a name waits in it") {
 TEST_CASE("a call path is known once its modules are, not before") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
-    const uint64_t module = trib_test::trib_test_put_module(client, "/lib/engine.so", false);
-    REQUIRE(trib_test::trib_test_put_signature(client, 1234, module));
+    const uint64_t module = trib_test_put_module(client, "/lib/engine.so", false);
+    REQUIRE(trib_test_put_signature(client, 1234, module));
     recorder.take();
     CHECK(recorder.signatures[1234] == 1);
-    CHECK_FALSE(trib_test::trib_test_is_known(client, 1234));
-    REQUIRE(trib_test::trib_test_put_module(client, "/lib/engine.so", true) == module);
-    REQUIRE(trib_test::trib_test_put_signature(client, 1234, module));
+    CHECK_FALSE(trib_test_is_known(client, 1234));
+    REQUIRE(trib_test_put_module(client, "/lib/engine.so", true) == module);
+    REQUIRE(trib_test_put_signature(client, 1234, module));
     recorder.take();
-    CHECK(trib_test::trib_test_is_known(client, module));
-    CHECK(trib_test::trib_test_is_known(client, 1234));
+    CHECK(trib_test_is_known(client, module));
+    CHECK(trib_test_is_known(client, 1234));
     trib_client_close(client);
 }
 
 TEST_CASE("modules that nobody sends get no number, and of those that are sent one user gets half") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     const auto path_of = [&](uint64_t signature, uint64_t module) {
-        while (!trib_test::trib_test_put_signature(client, signature, module))
+        while (!trib_test_put_signature(client, signature, module))
             recorder.take();
         recorder.take();
         return recorder.modules_of[signature];
     };
     for (uint64_t i = 1; i <= 5000; i++)
         CHECK(path_of(i, 1000000 + i) == kUnsent);
-    const uint64_t real = trib_test::trib_test_put_module(client, "/lib/engine.so", true);
+    const uint64_t real = trib_test_put_module(client, "/lib/engine.so", true);
     CHECK(path_of(6000, real) == 0);
     CHECK(recorder.module_names == std::map<uint32_t, std::string>{{0, "/lib/engine.so"}});
     uint64_t last = 0;
     for (unsigned i = 1; i <= 5000; i++) {
         const std::string name = "/lib/" + std::to_string(i);
-        while (!(last = trib_test::trib_test_put_module(client, name.c_str(), true)))
+        while (!(last = trib_test_put_module(client, name.c_str(), true)))
             recorder.take();
     }
     CHECK(path_of(7000, last) == kUnknown);
-    CHECK(trib_test::trib_test_is_known(client, 7000)); // it does not come again
+    CHECK(trib_test_is_known(client, 7000)); // it does not come again
     CHECK(recorder.module_names.count(kUnknown) == 0);
     CHECK(recorder.module_names.count(kUnsent) == 0);
     CHECK(recorder.module_names.size() == (geteuid() == 0 ? 4094u : 2048u));
@@ -232,7 +152,7 @@ TEST_CASE("modules that nobody sends get no number, and of those that are sent o
 TEST_CASE("drops are counted once, events and bytes, however often the ring is full") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     uint64_t events = 0, bytes = 0;
     for (unsigned round = 1; round <= 3; round++) {
@@ -252,7 +172,7 @@ TEST_CASE("drops are counted once, events and bytes, however often the ring is f
 TEST_CASE("which program an event is of is the daemon's word, and a thread's number lies within its process's") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     trib_event event = write_of(1, trib_now_ns());
     event.who.tenant = 77;
@@ -268,7 +188,7 @@ TEST_CASE("which program an event is of is the daemon's word, and a thread's num
 TEST_CASE("an event that cannot be is damage, and none of its bytes are believed") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     trib_event nonsense[4] = {write_of(1, 1, TRIB_EVENT_BYTES_MAX + 1), write_of(2, 1), write_of(3, 1),
                               write_of(5, 1, INT64_MAX)};
@@ -291,7 +211,7 @@ TEST_CASE("an event that cannot be is damage, and none of its bytes are believed
 TEST_CASE("a round of long events is taken in pieces, with a sign of life before each") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     for (uint64_t i = 0; i < 4; i++)
         REQUIRE(submit_as_is(client, write_of(i, 1, TRIB_EVENT_BYTES_MAX)));
@@ -308,7 +228,7 @@ TEST_CASE("a round of long events is taken in pieces, with a sign of life before
             bytes += event.length_bytes;
         }
         CHECK(bytes <= 64ull << 20);
-        CHECK(trib_test::trib_test_heartbeat_ns(client) >= before_ns);
+        CHECK(trib_test_heartbeat_ns(client) >= before_ns);
     }
     for (unsigned i = 0; i < 4; i++)
         CHECK(taken[i] == TRIB_EVENT_BYTES_MAX);
@@ -320,14 +240,14 @@ TEST_CASE("a round of long events is taken in pieces, with a sign of life before
 TEST_CASE("what waits in a damaged ring when it is taken back is counted") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     trib_event nonsense = write_of(1, 1);
     nonsense.kind = TRIB_EVENT_READ + 1;
     REQUIRE(submit_as_is(client, nonsense));
     REQUIRE(submit_as_is(client, write_of(2, 1)));
     REQUIRE(submit_as_is(client, write_of(3, 1)));
-    trib_test::trib_test_leave(client);
+    trib_test_leave(client);
     REQUIRE(recorder.take(1).size() == 1); // in the middle of a round, which ends before these
     REQUIRE(submit_as_is(client, write_of(4, 1, 70)));
     REQUIRE(submit_as_is(client, write_of(5, 1, 7)));
@@ -343,9 +263,9 @@ TEST_CASE("nobody is answered before the recorder starts") {
     Folder folder;
     Recorder recorder(folder / "s", false);
     trib_client *client = nullptr;
-    CHECK(trib_test::join_at(folder / "s", &client) == -ETIMEDOUT);
+    CHECK(join_at(folder / "s", &client) == -ETIMEDOUT);
     REQUIRE(trib_test_recorder_start(recorder.self) == 0);
-    client = join(folder / "s");
+    client = join_patiently(folder / "s");
     CHECK(client);
     trib_client_close(client);
 }
@@ -362,7 +282,7 @@ TEST_CASE("a recorder that never starts leaves no socket") {
 TEST_CASE("what an end that takes too long leaves is counted") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     for (uint64_t i = 1; i <= 4; i++)
         REQUIRE(submit_as_is(client, write_of(i, 1, i)));
@@ -378,10 +298,10 @@ TEST_CASE("what an end that takes too long leaves is counted") {
 TEST_CASE("a text that claims to be longer than what was sent is damage, and not read") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
-    REQUIRE(trib_test::trib_test_put_name(client, 6, "six"));
-    trib_test::trib_test_put_lying_name(client, 7, 500);
+    REQUIRE(trib_test_put_name(client, 6, "six"));
+    trib_test_put_lying_name(client, 7, 500);
     recorder.take();
     CHECK(recorder.names.size() == 1);
     CHECK(recorder.names.count(6) == 1);
@@ -392,10 +312,10 @@ TEST_CASE("a text that claims to be longer than what was sent is damage, and not
 TEST_CASE("what a process had before exec is given back when its next program joins") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *former = join(folder / "s"), *next = nullptr;
+    trib_client *former = join_patiently(folder / "s"), *next = nullptr;
     REQUIRE(former);
     REQUIRE(trib_client_open(&next, (folder / "s").c_str(), nullptr) == 0);
-    trib_test::trib_test_set_image(next, 4711);
+    trib_test_set_image(next, 4711);
     for (unsigned i = 0; i < 20 && trib_client_join(next) != 0; i++)
         sleep_ms(100);
     recorder.wait_for(&trib_test_counts::processes, 2);
@@ -409,7 +329,7 @@ TEST_CASE("what a process had before exec is given back when its next program jo
 TEST_CASE("two libraries of one program keep a ring each") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *one = join(folder / "s"), *other = join(folder / "s");
+    trib_client *one = join_patiently(folder / "s"), *other = join_patiently(folder / "s");
     REQUIRE((one && other));
     recorder.take();
     recorder.take();
@@ -421,7 +341,7 @@ TEST_CASE("two libraries of one program keep a ring each") {
 TEST_CASE("a context never gets the stream of another that shares its place in the table") {
     Folder folder;
     Recorder recorder(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     trib_context one{}, other{};
     one.signature = 1;
@@ -453,7 +373,7 @@ TEST_CASE("whoever connects and says nothing is sent away") {
 TEST_CASE("the next daemon is told what its predecessor knew, and once what nobody took") {
     Folder folder;
     auto recorder = std::make_unique<Recorder>(folder / "s");
-    trib_client *client = join(folder / "s");
+    trib_client *client = join_patiently(folder / "s");
     REQUIRE(client);
     trib_event event = write_of(1, 0);
     event.who.signature = trib_signature_capture(TRIB_FRAME_HERE(), 4);

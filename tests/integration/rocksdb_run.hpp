@@ -3,6 +3,7 @@
 #pragma once
 #include "support/catch.hpp"
 #include "support/process.hpp"
+#include "support/skip.hpp"
 #include "support/trace_end.hpp"
 
 #include <filesystem>

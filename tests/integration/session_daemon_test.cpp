@@ -199,8 +199,8 @@ TEST_CASE("a socket in use is not taken over, and nothing else is one") {
 }
 
 TEST_CASE("only who is on the list may join") {
-    if (geteuid() != 0)
-        return skip("only root can be another user");
+    if (!is_root_or_skips("nobody can be two users"))
+        return;
     Session session;
     const auto joins_as_other = [&] {
         trib_client *client = nullptr;

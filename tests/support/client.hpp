@@ -41,10 +41,20 @@ inline bool submit_as_is(trib_client *client, const trib_event &event) {
 // Records of its ring of texts. The module's key, which its paths name, also if it is not really put.
 extern "C" bool trib_test_put_name(trib_client *client, uint64_t file, const char *path);
 extern "C" void trib_test_put_lying_name(trib_client *client, uint64_t file, uint32_t claimed_bytes); // 8 are there
+extern "C" bool trib_test_put_uncovered(trib_client *client, uint64_t why, const char *path);
 extern "C" uint64_t trib_test_put_module(trib_client *client, const char *path, bool really);
 extern "C" bool trib_test_put_signature(trib_client *client, uint64_t signature, uint64_t module_key);
+extern "C" bool trib_test_put_deep_signature(trib_client *client, uint64_t signature, uint64_t module_key,
+                                             uint32_t frames);
+// What the process claims to have dropped, and the invariants that broke and names that were lost in it.
+extern "C" void trib_test_claim_drops(trib_client *client, uint64_t events, uint64_t bytes);
+extern "C" void trib_test_claim_broken(trib_client *client, uint32_t broken, uint32_t names_lost);
+// What it says to have missed without a daemon: before it joins.
+extern "C" void trib_test_claim_missed(trib_client *client, uint64_t events, uint64_t bytes);
 // Gives the ring back, as closing does, while another thread is still inside a call.
 extern "C" void trib_test_leave(trib_client *client);
+// Which daemon it has joined.
+extern "C" uint64_t trib_test_epoch(trib_client *client);
 // When the daemon last gave a sign of life.
 extern "C" uint64_t trib_test_heartbeat_ns(trib_client *client);
 // Whether the daemon's table says that it knows a signature or a module.

@@ -9,11 +9,17 @@ void *trib_test_ring_memory(struct trib_client *client, uint64_t *bytes);
 bool trib_test_submit_as_is(struct trib_client *client, const struct trib_event *event);
 bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *path);
 void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes);
+bool trib_test_put_uncovered(struct trib_client *client, uint64_t why, const char *path);
+void trib_test_claim_drops(struct trib_client *client, uint64_t events, uint64_t bytes);
+void trib_test_claim_broken(struct trib_client *client, uint32_t broken, uint32_t names_lost);
+void trib_test_claim_missed(struct trib_client *client, uint64_t events, uint64_t bytes);
 uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool really);
 bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key);
+bool trib_test_put_deep_signature(struct trib_client *client, uint64_t signature, uint64_t module_key, uint32_t frames);
 bool trib_test_is_known(struct trib_client *client, uint64_t key);
 void trib_test_leave(struct trib_client *client);
 uint64_t trib_test_heartbeat_ns(struct trib_client *client);
+uint64_t trib_test_epoch(struct trib_client *client);
 void trib_test_set_image(struct trib_client *client, uint64_t image);
 void trib_test_spoil(struct trib_client *client, int what);
 uint64_t trib_test_backoff_ns(struct trib_client *client);
@@ -54,6 +60,27 @@ bool trib_test_put_name(struct trib_client *client, uint64_t file, const char *p
     return trib_text_put(texts_of(client), TRIB_TEXT_NAME, file, path, (uint32_t)strlen(path));
 }
 
+bool trib_test_put_uncovered(struct trib_client *client, uint64_t why, const char *path) {
+    return trib_text_put(texts_of(client), TRIB_TEXT_UNCOVERED, why, path, (uint32_t)strlen(path));
+}
+
+void trib_test_claim_drops(struct trib_client *client, uint64_t events, uint64_t bytes) {
+    struct trib_ring_ends *ends = client->hand->attachments[0].ring.ends;
+
+    atomic_store(&ends->dropped_bytes, bytes);
+    atomic_store(&ends->dropped_events, events);
+}
+
+void trib_test_claim_broken(struct trib_client *client, uint32_t broken, uint32_t names_lost) {
+    atomic_store(&client->hand->attachments[0].head->broken, broken);
+    atomic_store(&client->hand->attachments[0].head->names_lost, names_lost);
+}
+
+void trib_test_claim_missed(struct trib_client *client, uint64_t events, uint64_t bytes) {
+    atomic_store(&client->hand->missed_events, events);
+    atomic_store(&client->hand->missed_bytes, bytes);
+}
+
 void trib_test_put_lying_name(struct trib_client *client, uint64_t file, uint32_t claimed_bytes) {
     const struct trib_text_head lie = {.body_bytes = claimed_bytes, .kind = TRIB_TEXT_NAME, .id = file};
     struct trib_text_ring *ring = texts_of(client);
@@ -72,10 +99,17 @@ uint64_t trib_test_put_module(struct trib_client *client, const char *path, bool
     return put ? key : 0;
 }
 
-bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key) {
-    const struct trib_text_frame frame = {99, 0x40, module_key};
+bool trib_test_put_deep_signature(struct trib_client *client, uint64_t signature, uint64_t module_key,
+                                  uint32_t frames) {
+    struct trib_text_frame all[TRIB_SIGNATURE_DEPTH_MAX];
 
-    return trib_text_put(texts_of(client), TRIB_TEXT_SIGNATURE, signature, &frame, sizeof frame);
+    for (uint32_t i = 0; i < frames; i++)
+        all[i] = (struct trib_text_frame){99, 0x40 + i, module_key};
+    return trib_text_put(texts_of(client), TRIB_TEXT_SIGNATURE, signature, all, frames * (uint32_t)sizeof *all);
+}
+
+bool trib_test_put_signature(struct trib_client *client, uint64_t signature, uint64_t module_key) {
+    return trib_test_put_deep_signature(client, signature, module_key, 1);
 }
 
 bool trib_test_is_known(struct trib_client *client, uint64_t key) {
@@ -88,6 +122,10 @@ void trib_test_set_image(struct trib_client *client, uint64_t image) {
 
 uint64_t trib_test_heartbeat_ns(struct trib_client *client) {
     return atomic_load(&client->hand->attachments[0].table->heartbeat_ns);
+}
+
+uint64_t trib_test_epoch(struct trib_client *client) {
+    return atomic_load(&client->hand->current)->epoch;
 }
 
 void trib_test_leave(struct trib_client *client) {

@@ -13,8 +13,10 @@ static void no_program(void *arg, uint32_t number, const char *path) {
     (void)arg, (void)number, (void)path;
 }
 
-static void no_uncovered(void *arg, enum trib_uncovered why, const char *path) {
-    (void)arg, (void)why, (void)path;
+static void uncovered_said(void *arg, enum trib_uncovered why, const char *path) {
+    const struct trib_test_said *said = arg;
+
+    said->uncovered(said->arg, why, path);
 }
 
 static void signature_said(void *arg, uint64_t signature, const struct trib_frame *frames, uint32_t count) {
@@ -43,7 +45,7 @@ int trib_test_recorder_start(struct trib_recorder *recorder) {
 unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
                                  const struct trib_test_said *said) {
     const struct trib_texts_sink sink = {(void *)(uintptr_t)said, name_said,  module_said,
-                                         signature_said,          no_program, no_uncovered};
+                                         signature_said,          no_program, uncovered_said};
 
     return trib_recorder_take(recorder, batch, capacity, &sink);
 }
@@ -58,6 +60,11 @@ void trib_test_recorder_count(const struct trib_recorder *recorder, struct trib_
                                      .processes_live = counts.processes_live,
                                      .rejoined = counts.rejoined,
                                      .damaged = counts.damaged};
+}
+
+uint32_t trib_test_recorder_producers(const struct trib_recorder *recorder, struct trib_status_producer *out,
+                                      uint32_t capacity) {
+    return trib_recorder_producers(recorder, out, capacity);
 }
 
 void trib_test_recorder_stop(struct trib_recorder *recorder) {

@@ -7,6 +7,7 @@
 
 #include <tributary/error.h>
 #include <tributary/event.h>
+#include <tributary/status.h>
 
 TRIB_C_BEGIN
 
@@ -17,6 +18,7 @@ struct trib_test_said {
     void (*name)(void *arg, uint64_t file, const char *path);
     void (*signature)(void *arg, uint64_t signature, uint32_t module); /* of its first frame */
     void (*module)(void *arg, uint32_t number, const char *path);
+    void (*uncovered)(void *arg, uint32_t why, const char *path);
 };
 
 struct trib_test_counts {
@@ -28,6 +30,8 @@ int trib_test_recorder_start(struct trib_recorder *recorder);
 unsigned trib_test_recorder_take(struct trib_recorder *recorder, struct trib_event *batch, unsigned capacity,
                                  const struct trib_test_said *said);
 void trib_test_recorder_count(const struct trib_recorder *recorder, struct trib_test_counts *out);
+uint32_t trib_test_recorder_producers(const struct trib_recorder *recorder, struct trib_status_producer *out,
+                                      uint32_t capacity);
 void trib_test_recorder_stop(struct trib_recorder *recorder);
 void trib_test_recorder_give_up(struct trib_recorder *recorder);
 void trib_test_recorder_close(struct trib_recorder *recorder);

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine, or this user, cannot do.
+// A test that cannot run on this machine, or not as this user, says so, and ctest counts it as skipped, not as passed.
+// Only before a test's first check: a skipped test counts as skipped even if it fails.
 #pragma once
+
 #include <iostream>
 #include <string>
 
+#include <unistd.h>
+
 namespace trib_test {
 
-// Of a whole test: ctest reports it as skipped, and not as passed.
+// tests/CMakeLists.txt has the words.
 inline void skip(const std::string &why) {
     std::cout << "SKIPPED: " << why << std::endl;
+}
+
+inline bool is_root_or_skips(const std::string &why) {
+    if (geteuid() != 0)
+        skip("not root: " + why);
+    return geteuid() == 0;
 }
 
 } // namespace trib_test

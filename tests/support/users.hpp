@@ -36,10 +36,7 @@ inline constexpr uid_t kOther = 65534, kThird = 65533;
 inline constexpr gid_t kGroup = 65532;
 
 inline bool is_root() {
-    if (geteuid() == 0)
-        return true;
-    skip("only root can be two users");
-    return false;
+    return is_root_or_skips("nobody can be two users");
 }
 
 // Exit status of `body` as another user with nothing of root's.
@@ -143,14 +140,31 @@ inline int code_of(const std::string &address, const trib_request &request) {
     return answer.code;
 }
 
+// One message with descriptors.
+inline bool send_with(int to, const trib_request &request, const std::vector<int> &fds) {
+    iovec part{const_cast<trib_request *>(&request), TRIB_REQUEST_BYTES_MIN};
+    std::vector<char> control(CMSG_SPACE(fds.size() * sizeof(int)));
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    memcpy(CMSG_DATA(head), fds.data(), fds.size() * sizeof(int));
+    return sendmsg(to, &message, MSG_NOSIGNAL) >= 0;
+}
+
 struct Given {
-    int code, ring;
+    int code, ring, table;
     trib_answer answer;
 };
 
-// A ring of the caller's, by the protocol itself.
+// A ring of the caller's and the table, by the protocol itself; -1 = none.
 inline Given ring_from(const std::string &address, bool keeps_pidfd = false) {
-    Given given{-ECONNREFUSED, -1, {}};
+    Given given{-ECONNREFUSED, -1, -1, {}};
     const int fd = connect_to(address);
     trib_request request = request_of(TRIB_REQUEST_JOIN);
     const int process = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
@@ -180,7 +194,7 @@ inline Given ring_from(const std::string &address, bool keeps_pidfd = false) {
         if (message.msg_controllen >= CMSG_LEN(sizeof fds))
             memcpy(fds, CMSG_DATA(&control.head), sizeof fds);
         given.ring = fds[0];
-        close(fds[1]);
+        given.table = fds[1];
     }
     if (!keeps_pidfd)
         close(process);

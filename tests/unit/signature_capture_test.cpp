@@ -14,6 +14,7 @@
 #include "support/catch.hpp"
 #include "support/signature_oracle.hpp"
 #include "support/signature_paths.h"
+#include "support/skip.hpp"
 
 namespace {
 
@@ -158,10 +159,8 @@ TEST_CASE("JIT code ends a path") {
     static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8,
                                          0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
     void *memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        WARN("skipped: this system refuses writable code");
-        return;
-    }
+    if (memory == MAP_FAILED)
+        return trib_test::skip("this system refuses writable code");
     memcpy(memory, code, sizeof code);
     auto call = reinterpret_cast<void (*)(void (*)(void *), void *)>(memory);
     Capture outside;

@@ -130,7 +130,7 @@ static void count_join(struct trib_recorder *recorder, const struct trib_request
     atomic_fetch_add(&recorder->processes, 1);
     if (request->epoch)
         atomic_fetch_add(&recorder->rejoined, 1);
-    if (request->missed_events && request->missed_events <= UINT32_MAX)
+    if (request->missed_events && trib_recorder_may_have_lost(request->missed_events, request->missed_bytes))
         trib_recorder_count_drops(recorder, TRIB_LOSS_ALONE, request->missed_events, request->missed_bytes);
 }
 

@@ -161,14 +161,15 @@ static void collect_drops(struct trib_recorder *recorder, struct trib_source *so
     source->counted_names = names;
     if (new_events == 0)
         return;
+    if (!trib_recorder_may_have_lost(new_events, new_bytes)) {
+        note_damage(recorder, source);
+        return;
+    }
     source->counted_events = events;
     source->counted_bytes = bytes;
     atomic_store_explicit(&source->ring.ends->counted_bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&source->ring.ends->counted_events, events, memory_order_relaxed);
-    if (new_events > UINT32_MAX || new_bytes > new_events * TRIB_EVENT_BYTES_MAX)
-        note_damage(recorder, source);
-    else
-        trib_recorder_count_drops(recorder, TRIB_LOSS_FULL, new_events, new_bytes);
+    trib_recorder_count_drops(recorder, TRIB_LOSS_FULL, new_events, new_bytes);
 }
 
 static void take_texts(struct trib_recorder *recorder, struct trib_source *source, const struct trib_texts_sink *sink) {
@@ -442,39 +443,6 @@ void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recor
     out->broken = atomic_load(&recorder->broken);
     out->damaged = atomic_load(&recorder->damaged);
     out->names_lost = atomic_load(&recorder->names_lost);
-}
-
-static bool shows_before(const struct trib_status_producer *a, const struct trib_status_producer *b) {
-    return a->events_dropped != b->events_dropped ? a->events_dropped > b->events_dropped : a->bytes > b->bytes;
-}
-
-uint32_t trib_recorder_producers(const struct trib_recorder *recorder, struct trib_status_producer *out,
-                                 uint32_t capacity) {
-    uint32_t used = atomic_load(&recorder->sources_used), total = 0;
-
-    for (uint32_t i = 0; i < used; i++) {
-        const struct trib_source *source = &recorder->sources[i];
-        if (atomic_load_explicit(&source->state, memory_order_acquire) != TRIB_SOURCE_TAKEN)
-            continue;
-        struct trib_status_producer row = {.pid = (uint32_t)source->pid,
-                                           .user = source->user,
-                                           .broken = source->counted_broken,
-                                           .damaged = source->damaged,
-                                           .events = source->events,
-                                           .bytes = source->bytes,
-                                           .events_dropped = source->counted_events,
-                                           .bytes_dropped = source->counted_bytes};
-        memcpy(row.program, recorder->programs[source->program], sizeof row.program - 1);
-        uint32_t at = total < capacity ? total : capacity;
-        total++;
-        while (at > 0 && shows_before(&row, &out[at - 1]))
-            at--;
-        if (at == capacity)
-            continue;
-        memmove(&out[at + 1], &out[at], ((total < capacity ? total : capacity) - 1 - at) * sizeof *out);
-        out[at] = row;
-    }
-    return total;
 }
 
 bool trib_recorder_is_paused(const struct trib_recorder *recorder) {

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <tributary/client.h>
+
 #include "recorder/recorder.h"
 #include "ring/text.h"
 #include "ring/wire.h"
@@ -77,6 +79,11 @@ struct trib_recorder {
     _Atomic(uint64_t) names_lost;
     _Atomic(bool) asked_to_stop;
 };
+
+/* What a process says of itself; what cannot be moves no total. */
+static inline bool trib_recorder_may_have_lost(uint64_t events, uint64_t bytes) {
+    return events <= UINT32_MAX && bytes <= events * TRIB_EVENT_BYTES_MAX;
+}
 
 static inline void trib_recorder_count_drops(struct trib_recorder *recorder, enum trib_loss why, uint64_t events,
                                              uint64_t bytes) {

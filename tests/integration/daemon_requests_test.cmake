@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+find_package(nlohmann_json REQUIRED)
+target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
+target_sources(${name} PRIVATE support/client_inside.c)
+add_dependencies(${name} trib)

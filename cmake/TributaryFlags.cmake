@@ -3,6 +3,7 @@
 add_library(trib_flags INTERFACE)
 target_compile_definitions(trib_flags INTERFACE _GNU_SOURCE TRIB_VERSION="${PROJECT_VERSION}")
 target_compile_options(trib_flags INTERFACE -Wall -Wextra -Wshadow -Wundef
+  $<$<COMPILE_LANGUAGE:C>:-Werror=implicit-function-declaration>
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>)
 if(TRIB_WERROR)
   target_compile_options(trib_flags INTERFACE -Werror)

@@ -24,9 +24,22 @@
 #define MACHINE EM_NONE /* unknown: nobody is foreign */
 #endif
 
+/* The beginning of a file, where linkers put the headers and the notes: one read answers most questions. */
+struct program {
+    int fd;
+    long read; /* bytes of head; negative: -errno */
+    char head[2048];
+};
+
 /* False: not in the file. */
-static bool read_at(int fd, uint64_t offset, void *to, size_t bytes) {
-    return TRIB_RAW(SYS_pread64, fd, to, bytes, offset) == (long)bytes;
+static bool read_at(const struct program *program, uint64_t offset, void *to, size_t bytes) {
+    uint64_t known = program->read > 0 ? (uint64_t)program->read : 0;
+
+    if (offset <= known && bytes <= known - offset) {
+        memcpy(to, program->head + offset, bytes);
+        return true;
+    }
+    return TRIB_RAW(SYS_pread64, program->fd, to, bytes, offset) == (long)bytes;
 }
 
 /* As the loader asks: does exec change who the process is? */
@@ -40,12 +53,12 @@ static bool is_privileged(int fd, const struct stat *status) {
     return user != 0 && TRIB_RAW(SYS_fgetxattr, fd, "security.capability", 0, 0) > 0;
 }
 
-static bool read_elf(int fd, Elf64_Ehdr *out) {
-    return read_at(fd, 0, out, sizeof *out) && memcmp(out->e_ident, ELFMAG, SELFMAG) == 0;
+static bool read_elf(const struct program *program, Elf64_Ehdr *out) {
+    return read_at(program, 0, out, sizeof *out) && memcmp(out->e_ident, ELFMAG, SELFMAG) == 0;
 }
 
 /* Go's linker leaves its build-id in the first note of its segment. */
-static bool is_go_note(int fd, const Elf64_Phdr *notes) {
+static bool is_go_note(const struct program *program, const Elf64_Phdr *notes) {
     static const char name[] = {'G', 'o', 0, 0};
     uint64_t at = notes->p_offset, end = at + notes->p_filesz;
     struct {
@@ -54,7 +67,7 @@ static bool is_go_note(int fd, const Elf64_Phdr *notes) {
     } note = {0};
 
     for (unsigned i = 0; i < NOTES_MAX && at < end && end - at >= sizeof note; i++) {
-        if (!read_at(fd, at, &note, sizeof note))
+        if (!read_at(program, at, &note, sizeof note))
             return false;
         if (note.head.n_namesz == sizeof name && memcmp(note.name, name, sizeof name) == 0)
             return true;
@@ -71,7 +84,7 @@ static bool is_loader(const char *path) {
     return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0;
 }
 
-static enum trib_uncovered judge_elf(int fd, const Elf64_Ehdr *elf, const char *path) {
+static enum trib_uncovered judge_elf(const struct program *program, const Elf64_Ehdr *elf, const char *path) {
     bool has_loader = false, is_go = false;
     Elf64_Phdr part = {0};
 
@@ -80,10 +93,10 @@ static enum trib_uncovered judge_elf(int fd, const Elf64_Ehdr *elf, const char *
     if (elf->e_phnum > SEGMENTS_MAX || (elf->e_phnum && elf->e_phentsize != sizeof part))
         return TRIB_COVERED; /* an odd file: nothing to say */
     for (unsigned i = 0; i < elf->e_phnum; i++) {
-        if (!read_at(fd, elf->e_phoff + i * sizeof part, &part, sizeof part))
+        if (!read_at(program, elf->e_phoff + i * sizeof part, &part, sizeof part))
             return TRIB_COVERED;
         has_loader |= part.p_type == PT_INTERP;
-        is_go |= part.p_type == PT_NOTE && is_go_note(fd, &part);
+        is_go |= part.p_type == PT_NOTE && is_go_note(program, &part);
     }
     if (is_go)
         return TRIB_UNCOVERED_GO;
@@ -91,14 +104,17 @@ static enum trib_uncovered judge_elf(int fd, const Elf64_Ehdr *elf, const char *
 }
 
 static enum trib_uncovered judge(int fd, const char *path) {
+    struct program program; /* its 2 KiB need no zeros */
     struct stat status = {0};
     Elf64_Ehdr elf;
 
     if (TRIB_RAW(SYS_fstat, fd, &status) != 0 || !S_ISREG(status.st_mode))
         return TRIB_COVERED;
-    if (!read_elf(fd, &elf))
+    program.fd = fd;
+    program.read = TRIB_RAW(SYS_pread64, fd, program.head, sizeof program.head, 0);
+    if (!read_elf(&program, &elf))
         return TRIB_COVERED; /* a script: neither is its setuid bit obeyed */
-    return is_privileged(fd, &status) ? TRIB_UNCOVERED_SETUID : judge_elf(fd, &elf, path);
+    return is_privileged(fd, &status) ? TRIB_UNCOVERED_SETUID : judge_elf(&program, &elf, path);
 }
 
 /* By raw calls: this runs in somebody's signal handlers, on small stacks, and is no cancellation point. */

@@ -31,26 +31,32 @@ off_t trib_entry_lseek(int fd, off_t offset, int whence) {
     return ((lseek_call *)lseek_patch.go_on)(fd, offset, whence);
 }
 
-/* Early: before main, and mostly the only thread. */
-static int patch(struct trib_patch *out, const char *name, const void *instead, bool is_early) {
-    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), *function = libc ? dlsym(libc, name) : NULL;
-    int code = function ? trib_patch_put(out, function, instead, !is_early) : -ENOTSUP;
+static int plan(struct trib_patch_batch *batch, struct trib_patch *out, void *function, const void *instead) {
+    /* Early: before main, and mostly the only thread. */
+    return function ? trib_patch_add(batch, out, function, instead, !trib_loaded_early()) : -ENOTSUP;
+}
 
-    if (libc)
-        dlclose(libc);
-    return code;
+/* A stream whose moves go unseen is asked where it is: lseek may fail alone. */
+static int patch(void *libc) {
+    struct trib_patch_batch batch = {.count = 0};
+    int code = plan(&batch, &write_patch, dlsym(libc, "write"), (void *)trib_write);
+
+    if (code)
+        return code;
+    (void)plan(&batch, &lseek_patch, dlsym(libc, "lseek"), (void *)trib_lseek);
+    trib_write_pass_on(true); /* before: a write of another thread may go unseen now, but not be recorded twice */
+    code = trib_patch_commit(&batch);
+    if (!write_patch.at)
+        trib_write_pass_on(false);
+    atomic_store(&sees_moves, lseek_patch.at != NULL);
+    return write_patch.at ? 0 : code;
 }
 
 int trib_entry_patch(void) {
-    bool is_early = trib_loaded_early();
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
-    trib_write_pass_on(true); /* before: a write of another thread may go unseen now, but not be recorded twice */
-    patch_code = patch(&write_patch, "write", (void *)trib_write, is_early);
-    if (patch_code) {
-        trib_write_pass_on(false);
-        return patch_code;
-    }
-    if (patch(&lseek_patch, "lseek", (void *)trib_lseek, is_early) == 0)
-        atomic_store(&sees_moves, true);
-    return 0;
+    patch_code = libc ? patch(libc) : -ENOTSUP;
+    if (libc)
+        dlclose(libc);
+    return patch_code;
 }

@@ -13,7 +13,7 @@
 
 #define JUMP_BYTES  5u  /* e9 and a 32-bit distance */
 #define WORD_BYTES  8u  /* what one store changes, where it is aligned */
-#define STUB_BYTES  80u /* at most */
+#define STUB_BYTES  80u /* at most; 16 divides it */
 #define PLACES_MAX  1024u
 #define STACK_BYTES (1ull << 30) /* of a stack without a limit */
 
@@ -186,14 +186,8 @@ static uint8_t *put_moved(uint8_t *code, const uint8_t *from, unsigned length) {
     return code;
 }
 
-static int finish_stub(uint8_t *stub, size_t page_bytes) {
-    void *page = (void *)((uintptr_t)stub / page_bytes * page_bytes);
-
-    return mprotect(page, page_bytes, PROT_READ | PROT_EXEC) ? -errno : 0;
-}
-
-static void drop_stub(uint8_t *stub, size_t page_bytes) {
-    munmap((void *)((uintptr_t)stub / page_bytes * page_bytes), page_bytes);
+static uint8_t *page_of(const uint8_t *at, size_t page_bytes) {
+    return (uint8_t *)((uintptr_t)at / page_bytes * page_bytes);
 }
 
 /* ---- the change ---- */
@@ -213,16 +207,27 @@ static void store(uint8_t *at, const uint8_t *code, unsigned length) {
     __asm__ volatile("movq %1, %0" : "=m"(*(uint64_t *)(void *)(at - in_word)) : "r"(word) : "memory");
 }
 
-/* Executable all the while: others run in this page, and it may hold the very code that changes it. Where the way back
- * fails, the page only stays writable. */
-static int change(uint8_t *at, const uint8_t *code, unsigned length, size_t page_bytes) {
-    uintptr_t begin = (uintptr_t)at / page_bytes * page_bytes;
-    size_t bytes = (size_t)(((uintptr_t)at + length - begin + page_bytes - 1) / page_bytes * page_bytes);
+/* Pages of code, executable all the while: others run in them, and they may hold the very code that changes them. */
+struct window {
+    uint8_t *begin, *end;
+};
 
-    if (mprotect((void *)begin, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+/* Where the way back fails, the pages only stay writable. */
+static void close_window(struct window *window) {
+    if (window->begin)
+        (void)mprotect(window->begin, (size_t)(window->end - window->begin), PROT_READ | PROT_EXEC);
+    *window = (struct window){NULL, NULL};
+}
+
+static int open_window(struct window *window, uint8_t *at, size_t length, size_t page_bytes) {
+    struct window wanted = {page_of(at, page_bytes), page_of(at + length - 1, page_bytes) + page_bytes};
+
+    if (window->begin && wanted.begin >= window->begin && wanted.end <= window->end)
+        return 0;
+    close_window(window);
+    if (mprotect(wanted.begin, (size_t)(wanted.end - wanted.begin), PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
         return -errno;
-    store(at, code, length);
-    (void)mprotect((void *)begin, bytes, PROT_READ | PROT_EXEC);
+    *window = wanted;
     return 0;
 }
 
@@ -241,69 +246,143 @@ struct entry {
 
 /* The bytes of the distance that are pinned are there already: they are not stored, which keeps the change in its
  * word. */
-static int put_entry(struct trib_patch *out, const struct entry *entry, uint8_t *stub, void *go_on) {
-    uint8_t *at = entry->function + entry->plan.at, code[JUMP_BYTES] = {0xe9};
-    struct trib_patch patch = {.at = at, .length = JUMP_BYTES - entry->plan.pinned, .stub = stub, .go_on = go_on};
+static int add(struct trib_patch_batch *batch, struct trib_patch *out, const struct entry *entry, uint8_t *stub,
+               void *go_on) {
+    uint8_t *at = entry->function + entry->plan.at;
+    struct trib_patch_pending *pending = &batch->pending[batch->count];
     int32_t distance;
 
     if (!distance_to(at + JUMP_BYTES, stub, &distance))
         return -ENOTSUP;
-    memcpy(code + 1, &distance, sizeof distance);
-    memcpy(patch.original, at, patch.length);
-    int rc = finish_stub(stub, entry->page_bytes);
-    if (rc)
-        return rc;
-    *out = patch; /* first: whoever comes by the jump asks for go_on */
-    rc = change(at, code, patch.length, entry->page_bytes);
-    if (rc)
-        *out = (struct trib_patch){.at = NULL};
-    return rc;
+    *pending = (struct trib_patch_pending){.out = out, .code = {0xe9}};
+    pending->patch =
+        (struct trib_patch){.at = at, .length = JUMP_BYTES - entry->plan.pinned, .stub = stub, .go_on = go_on};
+    memcpy(pending->code + 1, &distance, sizeof distance);
+    memcpy(pending->patch.original, at, pending->patch.length);
+    batch->room = entry->plan.pinned ? batch->room : stub + STUB_BYTES;
+    batch->count++;
+    return 0;
 }
 
-/* In: a jump to `instead`. Out: what it replaces, and a jump back. -EBUSY: too far from what an instruction means. */
-static int put_stub(struct trib_patch *out, const struct entry *entry, uint8_t *stub, const void *instead) {
+static bool has_room(const struct trib_patch_batch *batch, const uint8_t *from, size_t page_bytes) {
+    const intptr_t reach = ((intptr_t)1 << 31) - (1 << 24);
+    intptr_t distance = batch->room - from;
+
+    return batch->room && batch->room + STUB_BYTES <= page_of(batch->room - 1, page_bytes) + page_bytes &&
+           distance < reach && distance > -reach;
+}
+
+/* In: a jump to `instead`. Out: what it replaces, and a jump back. -EBUSY: no page, or too far from what an instruction
+ * means. */
+static int put_planned(struct trib_patch_batch *batch, struct trib_patch *out, const struct entry *entry,
+                       const void *instead) {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     const uint8_t *at = entry->function + entry->plan.at;
+    bool is_shared = entry->plan.pinned == 0 && has_room(batch, at, entry->page_bytes);
+    uint8_t *stub = is_shared ? batch->room : map_pinned(at + JUMP_BYTES, entry->plan.pinned, entry->page_bytes);
+
+    if (!stub)
+        return -EBUSY;
     uint8_t *go_on = put_jump(stub, instead);
     uint8_t *end = put_moved(put_bytes(go_on, endbr64, sizeof endbr64), at, entry->plan.moved);
     int code = -EBUSY;
-
     if (end) {
         put_jump(end, at + entry->plan.moved);
-        code = put_entry(out, entry, stub, go_on);
+        code = add(batch, out, entry, stub, go_on);
     }
-    if (code)
-        drop_stub(stub, entry->page_bytes);
+    if (code && !is_shared)
+        munmap(page_of(stub, entry->page_bytes), entry->page_bytes);
     return code;
 }
 
-static int put_planned(struct trib_patch *out, const struct entry *entry, const void *instead) {
-    uint8_t *from = entry->function + entry->plan.at + JUMP_BYTES;
-    uint8_t *stub = map_pinned(from, entry->plan.pinned, entry->page_bytes);
-
-    return stub ? put_stub(out, entry, stub, instead) : -EBUSY;
-}
-
-int trib_patch_put(struct trib_patch *out, void *function, const void *instead, bool may_be_running) {
+int trib_patch_add(struct trib_patch_batch *batch, struct trib_patch *out, void *function, const void *instead,
+                   bool may_be_running) {
     struct entry entry = {.function = function, .page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
     struct trib_patch_plan plans[2];
     unsigned count = make_plans(function, plans);
     int code = count ? -EBUSY : -ENOTSUP;
 
+    out->at = NULL;
+    if (batch->count == TRIB_PATCH_BATCH_MAX)
+        return -ENOBUFS;
     for (unsigned i = 0; i < count && code == -EBUSY; i++) {
         entry.plan = plans[i];
-        code = put_planned(out, &entry, instead);
+        code = put_planned(batch, out, &entry, instead);
     }
     if (code == -EBUSY && entry.plan.pinned && !may_be_running && is_alone()) {
         entry.plan.pinned = 0;
-        code = put_planned(out, &entry, instead);
+        code = put_planned(batch, out, &entry, instead);
     }
     return code == -EBUSY && entry.plan.pinned == 0 ? -ENOMEM : code;
 }
 
+/* NULL: a stub before it lies in the same page. */
+static uint8_t *stub_page(const struct trib_patch_batch *batch, unsigned i, size_t page_bytes) {
+    uint8_t *page = page_of(batch->pending[i].patch.stub, page_bytes);
+
+    for (unsigned before = 0; before < i; before++)
+        if (page_of(batch->pending[before].patch.stub, page_bytes) == page)
+            return NULL;
+    return page;
+}
+
+/* Stubs become code before anybody can jump to them. */
+static int finish_stubs(const struct trib_patch_batch *batch, size_t page_bytes) {
+    for (unsigned i = 0; i < batch->count; i++) {
+        uint8_t *page = stub_page(batch, i, page_bytes);
+        if (page && mprotect(page, page_bytes, PROT_READ | PROT_EXEC) != 0)
+            return -errno;
+    }
+    return 0;
+}
+
+static void drop_stubs(const struct trib_patch_batch *batch, size_t page_bytes) {
+    for (unsigned i = 0; i < batch->count; i++) {
+        uint8_t *page = stub_page(batch, i, page_bytes);
+        if (page)
+            munmap(page, page_bytes);
+    }
+}
+
+static int change(struct window *window, const struct trib_patch_pending *pending, size_t page_bytes) {
+    const struct trib_patch *patch = &pending->patch;
+    int code = open_window(window, patch->at, patch->length, page_bytes);
+
+    if (code)
+        return code;
+    *pending->out = *patch; /* first: whoever comes by the jump asks for go_on */
+    store(patch->at, pending->code, patch->length);
+    return 0;
+}
+
+int trib_patch_commit(struct trib_patch_batch *batch) {
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    struct window window = {NULL, NULL};
+    int code = finish_stubs(batch, page_bytes);
+
+    for (unsigned i = 0; i < batch->count && code == 0; i++)
+        code = change(&window, &batch->pending[i], page_bytes);
+    close_window(&window);
+    if (code && !batch->pending[0].out->at)
+        drop_stubs(batch, page_bytes);
+    *batch = (struct trib_patch_batch){.count = 0};
+    return code;
+}
+
+int trib_patch_put(struct trib_patch *out, void *function, const void *instead, bool may_be_running) {
+    struct trib_patch_batch batch = {.count = 0};
+    int code = trib_patch_add(&batch, out, function, instead, may_be_running);
+
+    return code ? code : trib_patch_commit(&batch);
+}
+
 void trib_patch_remove(struct trib_patch *patch) {
-    if (patch->at)
-        (void)change(patch->at, patch->original, patch->length, (size_t)sysconf(_SC_PAGESIZE));
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    struct window window = {NULL, NULL};
+
+    if (patch->at && open_window(&window, patch->at, patch->length, page_bytes) == 0)
+        store(patch->at, patch->original, patch->length);
+    close_window(&window);
     patch->at = NULL;
 }
 
@@ -344,10 +423,11 @@ int trib_patch_hook_put(struct trib_patch *out, uint8_t *function, trib_patch_ho
     if (!stub)
         return -EBUSY;
     write_hook_stub(stub, function, hook);
-    int code = put_entry(out, &entry, stub, NULL);
+    struct trib_patch_batch batch = {.count = 0};
+    int code = add(&batch, out, &entry, stub, NULL);
     if (code)
-        drop_stub(stub, entry.page_bytes);
-    return code;
+        munmap(page_of(stub, entry.page_bytes), entry.page_bytes);
+    return code ? code : trib_patch_commit(&batch);
 }
 
 #else
@@ -359,6 +439,17 @@ int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out) {
 
 int trib_patch_put(struct trib_patch *out, void *function, const void *instead, bool may_be_running) {
     (void)out, (void)function, (void)instead, (void)may_be_running;
+    return -ENOTSUP;
+}
+
+int trib_patch_add(struct trib_patch_batch *batch, struct trib_patch *out, void *function, const void *instead,
+                   bool may_be_running) {
+    (void)batch, (void)out, (void)function, (void)instead, (void)may_be_running;
+    return -ENOTSUP;
+}
+
+int trib_patch_commit(struct trib_patch_batch *batch) {
+    (void)batch;
     return -ENOTSUP;
 }
 

@@ -47,6 +47,27 @@ int trib_patch_make_plan(const uint8_t *function, struct trib_patch_plan *out);
  * threads inside; or what mmap or mprotect says. */
 int trib_patch_put(struct trib_patch *out, void *function, const void *instead, bool may_be_running);
 
+/* Several functions at once, for half the system calls: added one by one, then changed in that order.
+ * Begins as {.count = 0}. */
+#define TRIB_PATCH_BATCH_MAX 4u
+
+struct trib_patch_pending {
+    struct trib_patch *out, patch;
+    uint8_t code[8];
+};
+struct trib_patch_batch {
+    struct trib_patch_pending pending[TRIB_PATCH_BATCH_MAX];
+    unsigned count;
+    uint8_t *room; /* for the next stub; NULL: none */
+};
+
+/* As trib_patch_put, but nothing changes; -ENOBUFS: the batch is full. The function is unpatched until the commit. */
+int trib_patch_add(struct trib_patch_batch *batch, struct trib_patch *out, void *function, const void *instead,
+                   bool may_be_running);
+
+/* 0: all are patched. Else what mmap or mprotect says: those whose `at` is not NULL are. Empties the batch. */
+int trib_patch_commit(struct trib_patch_batch *batch);
+
 /* `first` is the function's first argument; `frame` suits trib_signature_capture and begins with the function's
  * caller. */
 typedef void trib_patch_hook(void *first, void *frame);

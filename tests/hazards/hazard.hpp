@@ -34,9 +34,10 @@ struct Command {
 struct Result {
     int status = -1; // as shells say it: 128 + signal
     bool hung = false;
-    double elapsed_ms = 0;
-    std::string out, err; // without the library's own
-    std::string own;      // what the library or trib said
+    double elapsed_ms = 0; // until the program's end
+    double tree_ms = 0;    // until that of the last process that it left behind
+    std::string out, err;  // without the library's own
+    std::string own;       // what the library or trib said
     size_t own_lines = 0;
     std::map<std::string, std::string> files; // name -> type, mode, links, size, bytes
 };

@@ -180,10 +180,19 @@ void serve(trib_pipeline *pipeline, const DaemonOptions &options, const Signals 
     }
 }
 
+std::string said_options(const DaemonOptions &options, const std::string &address) {
+    try {
+        return pipeline_options(options, address);
+    } catch (const Failure &failure) {
+        say_ready(options.ready, -EINVAL, failure.what());
+        throw;
+    }
+}
+
 trib_pipeline *open_pipeline(const DaemonOptions &options, const std::string &address) {
     trib_pipeline *pipeline = nullptr;
     trib_error error = {};
-    int code = trib_pipeline_open(&pipeline, pipeline_options(options, address).c_str(), true, &error);
+    int code = trib_pipeline_open(&pipeline, said_options(options, address).c_str(), true, &error);
     if (code) {
         say_ready(options.ready, code, error.text);
         throw core_failure(code, error.text);

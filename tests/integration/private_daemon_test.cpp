@@ -140,6 +140,18 @@ TEST_CASE("a program whose daemon does not get ready starts all the same, with o
     CHECK(read_file(host.folder() / "err").find("did not answer within") != std::string::npos);
 }
 
+TEST_CASE("a program whose options no daemon takes, or whose daemon ends at once, says so and runs on") {
+    const std::string script = "echo 0123456789 >file; echo done >done; exec sleep 60 >/dev/null 2>&1";
+    const Host wrong(script, "off");
+    const Host ended(script, "policy=none,drive=none", {{"TRIBUTARY_TRIB", "/bin/false"}});
+    CHECK(
+        comes_true([&] { return fs::exists(wrong.folder() / "done") && fs::exists(ended.folder() / "done"); }, 30000));
+    const std::string of_wrong = read_file(wrong.folder() / "err"), of_ended = read_file(ended.folder() / "err");
+    INFO(of_wrong << of_ended);
+    CHECK(of_wrong.find("'off' is not key=value; see trib options; running without") != std::string::npos);
+    CHECK(of_ended.find("/bin/false ended before it was ready; running without") != std::string::npos);
+}
+
 TEST_CASE("a folder for sockets whose path is too long is refused, not cut") {
     Folder folder;
     const std::string deep = folder / (std::string(60, 'x') + "/" + std::string(60, 'y'));

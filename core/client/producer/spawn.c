@@ -210,6 +210,8 @@ static int run(struct start *start, struct trib_error *error) {
         return trib_fail(error, code, "%s did not answer within %d s", start->program, READY_WAIT_S);
     if (code == -EINVAL)
         return trib_fail(error, code, "no daemon can be started: it would be the init of the children's PID namespace");
+    if (code == -ENOEXEC)
+        return trib_fail(error, code, "%s ended before it was ready", start->program);
     if (code)
         return trib_fail(error, code, "cannot start %s: %s", start->program, strerror(-code));
     char *sentence = start->answer;

@@ -105,7 +105,6 @@ static void hook(void) {
     (void)trib_entry_patch(); /* else what stdio writes goes unseen */
     pthread_atfork(trib_child_comes, NULL, in_child);
     trib_folder_start();
-    trib_descriptors_start();
 }
 
 __attribute__((constructor)) static void start(void) {

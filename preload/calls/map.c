@@ -10,6 +10,7 @@
 #include "files/mappings.h"
 #include "files/rings.h"
 #include "libc/next.h"
+#include "quiet.h"
 #include "record.h"
 #include "sink.h"
 
@@ -86,9 +87,13 @@ TRIB_CALL int msync(void *start, size_t length, int flags) {
     return TRIB_NEXT(msync)(start, length, flags);
 }
 
-/* What is reserved and not in use would be filled with pages, and count against the program's limit. */
+/* What is reserved and not in use would be filled with pages, and count against the program's limit, whether it is
+ * reserved now or later. */
 TRIB_CALL int mlockall(int flags) {
-    if (flags & MCL_CURRENT && !trib_in_vfork)
+    if (flags & (MCL_CURRENT | MCL_FUTURE) && !trib_in_vfork && trib_sink_wanted()) {
+        if (trib_may_ask())
+            trib_signature_prepare();
         trib_signature_give_back();
+    }
     return TRIB_NEXT(mlockall)(flags);
 }

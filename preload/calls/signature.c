@@ -12,6 +12,7 @@
 #include "files/descriptors.h"
 #include "libc/next.h"
 #include "libc/raw.h"
+#include "quiet.h"
 #include "sink.h"
 
 /* The kernel has read `wanted`; where `former` lies over it, it has written there since. */
@@ -26,6 +27,8 @@ static void changed(const stack_t *wanted, const stack_t *former) {
             return;
         wanted = &now;
     }
+    if (trib_may_ask())
+        trib_signature_prepare();
     if (wanted->ss_flags & SS_DISABLE)
         trib_signature_alternate_stack(NULL, 0);
     else

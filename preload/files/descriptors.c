@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <tributary/event.h>
+#include <tributary/signature.h>
 
 #include "base/breaker.h"
 #include "base/kinds.h"
@@ -56,8 +57,8 @@ _Thread_local int trib_in_vfork;
 
 /* Of the child of a vfork, in its parent's thread. */
 static _Thread_local struct {
-    bool
-        has_own; /* it has closed, opened or copied a descriptor: numbers no longer mean what they mean to its parent */
+    bool has_own;   /* it has closed, opened or copied one: numbers no longer mean what they mean to its parent */
+    uint8_t kind;   /* of the file below */
     uint64_t named; /* the file whose name it sent last */
 } child __attribute__((tls_model("initial-exec")));
 
@@ -119,6 +120,8 @@ static bool __attribute__((noinline)) look_up(int fd, struct slot *slot, struct 
         atomic_compare_exchange_strong(&slot->word, &before, found);
         note_highest(fd);
     }
+    if (found & REGULAR)
+        trib_signature_prepare();
     return describe(fd, found, file, out);
 }
 
@@ -149,6 +152,32 @@ static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
            atomic_load_explicit(&slots[fd].word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
 }
 
+/* Of one that the shim did not see opened: a shell's redirection, what came over a socket, a file of a server into
+ * which the library came late. */
+static bool ask_name(int fd, struct trib_name_text *out) {
+    const struct trib_name_text nowhere = {.length = 0};
+    char link[32] = "/proc/self/fd/", path[1024], digits[12];
+    size_t at = strlen(link), count = 0;
+
+    if (!trib_may_ask())
+        return false;
+    for (unsigned rest = (unsigned)fd; count == 0 || rest; rest /= 10)
+        digits[count++] = (char)('0' + rest % 10);
+    while (count)
+        link[at++] = digits[--count];
+    long length = TRIB_RAW(SYS_readlinkat, AT_FDCWD, link, path, sizeof path);
+    if (length <= 0 || length == sizeof path || path[0] != '/')
+        return false;
+    path[length] = '\0';
+    trib_name_join(&nowhere, path, out);
+    return true;
+}
+
+/* Of descriptors that a slot remembers as named: others would be asked about at every write. */
+static bool get_name(int fd, uint32_t word, struct trib_name_text *out) {
+    return word & OPENED ? name_of(fd, word, out) : !(word & NAMELESS) && ask_name(fd, out);
+}
+
 static uint8_t kind_of(const struct trib_name_text *name) {
     char path[2 + sizeof name->bytes] = "./"; /* for rules about folders */
 
@@ -159,7 +188,7 @@ static uint8_t kind_of(const struct trib_name_text *name) {
 /* In the cold: once for each descriptor. */
 static void __attribute__((noinline)) find_name(struct trib_descriptor *known, struct slot *slot, uint32_t word) {
     struct trib_name_text name = {.length = 0};
-    bool has_name = slot && name_of(known->fd, word, &name);
+    bool has_name = slot && get_name(known->fd, word, &name);
 
     check(word);
     known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
@@ -175,7 +204,7 @@ static bool __attribute__((noinline)) send_owed(int fd, struct slot *slot, uint3
     uint64_t file = atomic_load_explicit(&slot->file, memory_order_relaxed);
     struct trib_name_text name = {.length = 0};
 
-    if (!name_of(fd, word, &name) || !trib_sink_name(file, name.bytes))
+    if (!get_name(fd, word, &name) || !trib_sink_name(file, name.bytes))
         return false;
     atomic_compare_exchange_strong(&slot->word, &word, word & ~(uint32_t)OWED);
     return true;
@@ -207,11 +236,16 @@ static void __attribute__((noinline)) find_name_of_parent(struct trib_descriptor
         known->kind = word >> KIND_SHIFT & KIND_MASK;
         return;
     }
-    bool has_name = slot && name_of(known->fd, word, &name);
+    if (child.named == known->file) {
+        known->kind = child.kind;
+        return;
+    }
+    bool has_name = get_name(known->fd, word | (known->nameless ? NAMELESS : 0), &name);
     known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
-    if (has_name && child.named != known->file && !trib_sink_name(known->file, name.bytes))
+    if (has_name && !trib_sink_name(known->file, name.bytes))
         return; /* its next write tries again */
     child.named = known->file;
+    child.kind = known->kind;
 }
 
 void trib_descriptors_child_gone(void) {

@@ -68,9 +68,6 @@ void trib_descriptor_moved(int fd, off_t offset);   /* lseek said so */
 void trib_descriptor_shared(int fd);                /* somebody else may move it from now on */
 void trib_descriptors_shared(void);                 /* all of them: a child came into being */
 
-/* Once, at start-up, from outside any hooked call: names of what is open already. */
-void trib_descriptors_start(void);
-
 void trib_descriptor_forget(int fd);
 void trib_descriptors_forget(unsigned first, unsigned last);
 

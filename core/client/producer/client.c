@@ -31,18 +31,6 @@ static void *map_zeros(size_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The end of a long path tells more than its beginning. */
-static void read_program(struct trib_client *client) {
-    ssize_t length = readlink("/proc/self/exe", client->program, sizeof client->program);
-
-    if (length <= 0) {
-        const char *name = (const char *)getauxval(AT_EXECFN);
-        length = name ? (ssize_t)strnlen(name, sizeof client->program) : 0;
-        memcpy(client->program, name ? name : "", (size_t)length);
-    }
-    client->program_bytes = (uint16_t)length;
-}
-
 int trib_client_open(struct trib_client **out, const char *address, struct trib_error *error) {
     const void *random = (const void *)getauxval(AT_RANDOM);
     size_t length = strlen(address);
@@ -62,7 +50,6 @@ int trib_client_open(struct trib_client **out, const char *address, struct trib_
         return trib_fail(error, -ENOMEM, "no memory for a ring, or a kernel older than 4.14");
     }
     memcpy(client->address, address, length + 1);
-    read_program(client);
     client->image = random ? trib_hash(random, 16) : 0; /* hashed: the bytes are the program's stack guard */
     client->hand = hand;
     atomic_store(&hand->pid, (uint32_t)TRIB_RAW(SYS_getpid));

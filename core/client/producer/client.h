@@ -47,8 +47,6 @@ struct trib_hand {
 
 struct trib_client {
     char address[TRIB_ADDRESS_MAX];
-    char program[TRIB_PROGRAM_BYTES_MAX];
-    uint16_t program_bytes;
     uint64_t image;
     struct trib_hand *hand;
     _Atomic(struct trib_ring_head *) told; /* as the current attachment has it, for when that does not verify */

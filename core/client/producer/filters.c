@@ -18,6 +18,12 @@ static const char *value_of(const char *text, const char *field) {
     return line ? line + strlen(field) : NULL;
 }
 
+static bool is_all_there(const char *text) {
+    const char *count = value_of(text, "\nSeccomp_filters:\t");
+
+    return count && strchr(count, '\n');
+}
+
 unsigned trib_client_filters(void) {
     char text[STATUS_BYTES];
     size_t used = 0;
@@ -25,10 +31,11 @@ unsigned trib_client_filters(void) {
 
     if (fd < 0) /* no /proc: the one question that is left */
         return TRIB_RAW(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) > 0 ? 1 : 0;
-    while (used < sizeof text - 1 && (got = TRIB_RAW(SYS_read, fd, text + used, sizeof text - 1 - used)) > 0)
-        used += (size_t)got;
+    text[0] = '\0';
+    while (used < sizeof text - 1 && !is_all_there(text) &&
+           (got = TRIB_RAW(SYS_read, fd, text + used, sizeof text - 1 - used)) > 0)
+        text[used += (size_t)got] = '\0';
     TRIB_RAW(SYS_close, fd);
-    text[used] = '\0';
     const char *mode = value_of(text, "\nSeccomp:\t"), *count = value_of(text, "\nSeccomp_filters:\t");
     if (!mode || *mode == '0')
         return 0;

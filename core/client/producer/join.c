@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include <tributary/signature.h>
+
 #include "base/raw.h"
 #include "producer/client.h"
 
@@ -23,6 +25,7 @@ struct errand {
     const char *address;
     struct trib_request request;
     struct trib_attachment *into;
+    bool memory_is_free;        /* not counted when it is reserved */
     struct trib_status *status; /* NULL: a join */
 };
 
@@ -206,6 +209,18 @@ static void give_up(long socket, struct trib_request *request, int code) {
     (void)TRIB_RAW(SYS_sendto, socket, request, TRIB_REQUEST_BYTES_MIN, MSG_NOSIGNAL, 0, 0);
 }
 
+/* Mode 2 counts what is reserved. */
+static bool is_memory_free(void) {
+    char mode = '2';
+    long file = TRIB_RAW(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+
+    if (file < 0)
+        return false;
+    TRIB_RAW(SYS_read, file, &mode, 1);
+    TRIB_RAW(SYS_close, file);
+    return mode != '2';
+}
+
 static int join(long socket, struct errand *errand) {
     struct trib_answer answer;
     int given[GIVEN_MAX];
@@ -217,6 +232,7 @@ static int join(long socket, struct errand *errand) {
         rc = answer.code ? answer.code : map_answer(errand->into, &answer, given);
         if (rc && !answer.code)
             give_up(socket, &errand->request, rc);
+        errand->memory_is_free = rc == 0 && is_memory_free();
     }
     close_given(given);
     return rc;
@@ -261,9 +277,14 @@ int trib_join(struct trib_client *client, uint64_t epoch, const struct trib_miss
     errand->request.epoch = epoch;
     errand->request.missed_events = missed->events;
     errand->request.missed_bytes = missed->bytes;
-    errand->request.program_bytes = client->program_bytes;
-    copy(errand->request.program, client->program, client->program_bytes);
-    return trib_aside(run, errand, hand->stack);
+    const char *program = trib_signature_program();
+    size_t bytes = strnlen(program, sizeof errand->request.program);
+    errand->request.program_bytes = (uint16_t)bytes;
+    copy(errand->request.program, program, bytes);
+    int rc = trib_aside(run, errand, hand->stack);
+    if (errand->memory_is_free)
+        trib_signature_extend();
+    return rc;
 }
 
 _Static_assert(sizeof(struct errand) <= TRIB_ERRAND_BYTES, "the hand has room for it");

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/likely.h"
 #include "dictionary.h"
+#include "loader.h"
 #include "memo.h"
 #include "modules.h"
 #include "own_stack.h"
@@ -225,6 +226,19 @@ void trib_signature_alternate_stack(const void *low, size_t bytes) {
         thread = trib_thread_claim((uintptr_t)__builtin_frame_address(0));
     if (thread)
         thread->alternate = (struct trib_stack){start, low ? start + bytes : start};
+}
+
+void trib_signature_prepare(void) {
+    (void)trib_start();
+}
+
+void trib_signature_extend(void) {
+    if (has_started())
+        trib_thread_extend();
+}
+
+const char *trib_signature_program(void) {
+    return trib_start() ? trib_loader_program() : "";
 }
 
 void trib_signature_give_back(void) {

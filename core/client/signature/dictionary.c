@@ -5,11 +5,15 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "base/raw.h"
+
 #define FRAMES_MEAN 16u
 
 static void *map_zeros(size_t bytes) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    long memory = TRIB_RAW(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+    return memory < 0 && memory > -4096 ? NULL : (void *)memory;
 }
 
 int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity) {
@@ -23,9 +27,9 @@ int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity) 
     TRIB_ATOMIC(uint64_t) *frame = map_zeros(frames * sizeof *frame);
     if (!slot || !frame) {
         if (slot)
-            munmap(slot, slots * sizeof *slot);
+            TRIB_RAW(SYS_munmap, slot, slots * sizeof *slot);
         if (frame)
-            munmap(frame, frames * sizeof *frame);
+            TRIB_RAW(SYS_munmap, frame, frames * sizeof *frame);
         return -ENOMEM;
     }
     *dictionary = (struct trib_dictionary){

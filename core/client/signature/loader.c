@@ -3,21 +3,23 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
 #endif
 
 #include "base/atomic.h"
+#include "base/raw.h"
 #include "elf_image.h"
 
 #define HEADERS_WITHIN 4096u /* of a mapping's start: this page is mapped whatever the file says */
 
 static struct {
-    char path[256];
+    const char *name; /* never NULL once started */
+    char path[TRIB_PROGRAM_PATH_MAX];
     const ElfW(Phdr) * header;
     unsigned headers;
     uintptr_t libc; /* an address in it */
@@ -59,7 +61,7 @@ bool trib_loader_find(uintptr_t address, struct trib_loaded *out) {
     };
     uintptr_t headers = (uintptr_t)program.header;
     if (!*out->name && headers >= out->map_start && headers < out->map_end)
-        out->name = program.path;
+        out->name = program.name;
     return true;
 }
 
@@ -131,7 +133,7 @@ static int visit_loaded(struct dl_phdr_info *info, size_t size, void *arg) {
         .name = info->dlpi_name ? info->dlpi_name : "",
     };
     if (!*loaded.name && listing->is_first)
-        loaded.name = program.path;
+        loaded.name = program.name;
     listing->is_first = false;
     listing->visit(&loaded, info->dlpi_phdr, info->dlpi_phnum, listing->arg);
     return 0;
@@ -146,21 +148,27 @@ void trib_loader_list(trib_loader_visit *visit, void *arg) {
 
 /* `ld.so program`: for the kernel the loader is the program. A program taken for the C runtime would have its frames
  * dropped. */
-static void name_program(void) {
-    ssize_t length = readlink("/proc/self/exe", program.path, sizeof program.path - 1);
+void trib_loader_name_program(void) {
+    long length = TRIB_RAW(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program.path, sizeof program.path - 1);
 
-    program.path[length < 0 ? 0 : length] = '\0';
-    if (!trib_image_is_runtime(program.path))
-        return;
-    size_t bytes = strnlen(program_invocation_name, sizeof program.path - 1);
-    memcpy(program.path, program_invocation_name, bytes);
-    program.path[bytes] = '\0';
+    if (length > 0) {
+        program.path[length] = '\0';
+    } else { /* no /proc */
+        const char *executed = (const char *)getauxval(AT_EXECFN);
+        memcpy(program.path, executed ? executed : "", executed ? strnlen(executed, sizeof program.path - 1) : 0);
+    }
+    if (*program.path && !trib_image_is_runtime(program.path))
+        program.name = program.path;
+}
+
+const char *trib_loader_program(void) {
+    return program.name ? program.name : "";
 }
 
 void trib_loader_start(void) {
     int before = errno;
 
-    name_program();
+    program.name = program_invocation_name;
     program.header = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     program.headers = (unsigned)getauxval(AT_PHNUM);
 #ifdef __GLIBC__

@@ -20,11 +20,17 @@ struct trib_loaded {
     uintptr_t base;               /* load base */
     uintptr_t map_start, map_end; /* of the mapping, by the loader's account */
     uintptr_t eh_frame_hdr;       /* PT_GNU_EH_FRAME; 0 = none */
-    const char *name;             /* never NULL; the program's is what it was at start-up */
+    const char *name;             /* never NULL */
 };
 
-/* Once, before any other call: the program's name and headers. */
+#define TRIB_PROGRAM_PATH_MAX 1024u
+
+/* Once, before any other call: the program's headers, and the name that it was called by. */
 void trib_loader_start(void);
+
+/* Once, before the first capture: the program's path as the kernel has it. Asks /proc: only where somebody captures. */
+void trib_loader_name_program(void);
+const char *trib_loader_program(void);
 
 /* Can the loader be asked for an address? Else its list is all there is. */
 bool trib_loader_can_find(void);

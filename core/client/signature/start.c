@@ -2,10 +2,12 @@
 #include "start.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
+#include <time.h>
 
+#include "base/raw.h"
 #include "loader.h"
 #include "modules.h"
 #include "own_stack.h"
@@ -13,8 +15,9 @@
 
 #define DICTIONARY_SIGNATURES 16384u /* 2.5 MiB of address space; pages are touched as signatures come */
 #define DICTIONARY_BYTES_EACH 160u
-#define THREADS_IF_COUNTED    64u /* where the kernel counts address space as memory */
 #define SHARE_OF_LIMIT        128u
+#define WAIT_NS               50000ull /* a look at whether another thread has started */
+#define WAIT_TURNS            200u     /* 10 ms: a hundred times as long as it takes */
 
 TRIB_ATOMIC(int) trib_start_state;
 struct trib_dictionary trib_names;
@@ -26,22 +29,9 @@ static rlim_t least_limit_bytes(void) {
     rlim_t least = RLIM_INFINITY;
 
     for (unsigned i = 0; i < 2; i++)
-        if (getrlimit(resources[i], &limit) == 0 && limit.rlim_cur < least)
+        if (TRIB_RAW(SYS_prlimit64, 0, resources[i], 0, &limit) == 0 && limit.rlim_cur < least)
             least = limit.rlim_cur;
     return least;
-}
-
-/* Mode 2 counts what is reserved. */
-static bool memory_is_counted(void) {
-    char mode = '0';
-    int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-
-    if (file < 0)
-        return false;
-    if (read(file, &mode, 1) != 1)
-        mode = '0';
-    close(file);
-    return mode == '2';
 }
 
 static uint32_t at_most(rlim_t value, uint32_t most) {
@@ -53,29 +43,69 @@ static void reserve(void) {
     rlim_t share = limit == RLIM_INFINITY ? RLIM_INFINITY : limit / SHARE_OF_LIMIT;
 
     (void)trib_dictionary_open(&trib_names, at_most(share / DICTIONARY_BYTES_EACH, DICTIONARY_SIGNATURES));
-    uint32_t threads = at_most(share / sizeof(struct trib_thread), TRIB_THREADS_MAX);
-    trib_thread_reserve(memory_is_counted() ? at_most(threads, THREADS_IF_COUNTED) : threads);
+    trib_thread_reserve(at_most(share / sizeof(struct trib_thread), TRIB_THREADS_MAX));
 }
 
-bool trib_start(void) {
-    int state = TRIB_START_NONE, before = errno;
+static void first_step(void) {
+    static bool is_done; /* constructors run one after the other; one of them may capture before this library's */
 
-    if (!atomic_compare_exchange_strong_explicit(&trib_start_state, &state, TRIB_START_RUNS, memory_order_acq_rel,
-                                                 memory_order_acquire))
-        return state == TRIB_START_DONE;
+    if (is_done)
+        return;
+    is_done = true;
     trib_loader_start();
     trib_own_stack_start();
-    reserve();
     if (!trib_loader_can_find())
         trib_modules_refresh();
-    errno = before;
-    atomic_store_explicit(&trib_start_state, TRIB_START_DONE, memory_order_release);
-    return true;
+}
+
+/* The thread that was at it is its parent's. */
+static void child_forked(void) {
+    int running = TRIB_START_RUNS;
+
+    (void)atomic_compare_exchange_strong(&trib_start_state, &running, TRIB_START_NONE);
 }
 
 /* 101: before the constructors of the adapter that this is part of. */
 __attribute__((constructor(101))) static void start_early(void) {
-    (void)trib_start();
+    int before = errno;
+
+    first_step();
     trib_own_stack_learn();
     trib_thread_prepare();
+    pthread_atfork(NULL, NULL, child_forked);
+    errno = before;
+}
+
+/* In vain where the other thread is another process's: a child that libc knows nothing of. Nobody waits there again. */
+static bool wait_for_other(void) {
+    static TRIB_ATOMIC(bool) is_vain;
+    const struct timespec pause = {.tv_nsec = WAIT_NS};
+    int state = TRIB_START_RUNS;
+
+    for (unsigned turn = 0; turn < WAIT_TURNS && state != TRIB_START_DONE && !atomic_load(&is_vain); turn++) {
+        TRIB_RAW(SYS_nanosleep, &pause, 0);
+        state = atomic_load_explicit(&trib_start_state, memory_order_acquire);
+    }
+    atomic_store(&is_vain, state != TRIB_START_DONE);
+    return state == TRIB_START_DONE;
+}
+
+/* Signals wait: a handler would find its own thread in its way. */
+bool trib_start(void) {
+    int none = TRIB_START_NONE;
+    uint64_t all = UINT64_MAX, before = 0;
+
+    if (atomic_load_explicit(&trib_start_state, memory_order_acquire) == TRIB_START_DONE)
+        return true;
+    TRIB_RAW(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof all);
+    bool is_first = atomic_compare_exchange_strong_explicit(&trib_start_state, &none, TRIB_START_RUNS,
+                                                            memory_order_acq_rel, memory_order_acquire);
+    if (is_first) {
+        first_step();
+        trib_loader_name_program();
+        reserve();
+        atomic_store_explicit(&trib_start_state, TRIB_START_DONE, memory_order_release);
+    }
+    TRIB_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof before);
+    return is_first || wait_for_other();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start-up: everything that allocates, locks, asks the system or reads a file is done here, by a constructor. A capture
- * that comes before it (another library's constructor writes) does the part that needs no lock. Thread safety: any. */
+/* Start-up, in two steps. A constructor does what allocates or locks. What asks the system and reserves memory waits
+ * for the first capture: most programs of a build write no file, and should not pay for it. It uses raw system calls,
+ * with signals blocked, while other threads wait for it. Thread safety: any; trib_start is async-signal-safe. */
 #ifndef TRIB_SIGNATURE_START_H
 #define TRIB_SIGNATURE_START_H
 
@@ -17,7 +18,8 @@ extern TRIB_ATOMIC(int) trib_start_state;
 
 extern struct trib_dictionary trib_names; /* call paths, for people; empty without memory */
 
-/* False while another thread, or what a signal interrupted, is at it. */
+/* The second step, once. The adapter calls it before the first capture where a capture may come at a time that forbids
+ * system calls. False: another thread is still at it. */
 bool trib_start(void);
 
 TRIB_C_END

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "base/raw.h"
 #include "own_stack.h"
 
 #define PAGE_BYTES    4096u
@@ -22,6 +23,7 @@ __thread struct trib_thread *trib_thread_current __attribute__((tls_model("initi
 static struct trib_thread *records;
 static TRIB_ATOMIC(uint32_t) record_count; /* 0 until there are records */
 static TRIB_ATOMIC(uint32_t) claim_count;  /* of them, the first that may be claimed */
+static TRIB_ATOMIC(uint32_t) later_count;  /* whose addresses are kept for an extension; 0 = none */
 static TRIB_ATOMIC(uintptr_t) owner[TRIB_THREADS_MAX];
 static TRIB_ATOMIC(bool) was_used[TRIB_THREADS_MAX]; /* an untouched record stays so */
 static TRIB_ATOMIC(bool) have_key;
@@ -29,20 +31,35 @@ static pthread_key_t key;
 
 /* ---- start-up ---- */
 
+static bool open_records(uint32_t count) {
+    if (TRIB_RAW(SYS_mprotect, records, count * sizeof *records, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    atomic_store_explicit(&record_count, count, memory_order_release);
+    atomic_store_explicit(&claim_count, count, memory_order_release);
+    return true;
+}
+
 /* Small pages: of a huge one the first touch costs 100 us. */
 void trib_thread_reserve(uint32_t count) {
     count = count < TRIB_THREADS_MAX ? count : TRIB_THREADS_MAX;
     for (; count > 0; count /= 2) {
-        void *memory = mmap(NULL, count * sizeof *records, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        long memory = TRIB_RAW(SYS_mmap, 0, count * sizeof *records, PROT_NONE, flags, -1, 0);
+        if (memory < 0 && memory > -4096)
             continue;
-        madvise(memory, count * sizeof *records, MADV_NOHUGEPAGE);
-        records = memory;
-        atomic_store_explicit(&record_count, count, memory_order_release);
-        atomic_store_explicit(&claim_count, count, memory_order_release);
+        TRIB_RAW(SYS_madvise, memory, count * sizeof *records, MADV_NOHUGEPAGE);
+        records = (struct trib_thread *)memory;
+        if (open_records(count < TRIB_THREADS_KEPT ? count : TRIB_THREADS_KEPT) && count > TRIB_THREADS_KEPT)
+            atomic_store_explicit(&later_count, count, memory_order_release);
         return;
     }
+}
+
+void trib_thread_extend(void) {
+    uint32_t count = atomic_exchange_explicit(&later_count, 0, memory_order_acq_rel);
+
+    if (count)
+        (void)open_records(count);
 }
 
 /* Whole pages of [first, end). */
@@ -57,6 +74,7 @@ static void unmap(uint32_t first, uint32_t end) {
 void trib_thread_give_back(void) {
     uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire), first = TRIB_THREADS_KEPT;
 
+    atomic_store_explicit(&later_count, 0, memory_order_release); /* nobody can use what nobody may touch */
     if (count <= TRIB_THREADS_KEPT)
         return;
     atomic_store_explicit(&claim_count, TRIB_THREADS_KEPT, memory_order_relaxed);

@@ -41,9 +41,14 @@ struct trib_thread {
 extern __thread struct trib_thread *trib_thread_current
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* At start-up: reserves `count` records, fewer or none without memory. Then what takes locks: key and fork handler. */
-void trib_thread_reserve(uint32_t count);
+/* What takes locks, at start-up: key and fork handler. */
 void trib_thread_prepare(void);
+
+/* Before the first capture: address space for `count` records, fewer or none without memory. TRIB_THREADS_KEPT of them
+ * can be used at once, which is what a system that counts memory when it is reserved (vm.overcommit_memory=2) is asked
+ * for; the others after trib_thread_extend. Async-signal-safe. */
+void trib_thread_reserve(uint32_t count);
+void trib_thread_extend(void);
 
 /* Unmaps the records that nobody has ever used, but for TRIB_THREADS_KEPT. Any thread. */
 void trib_thread_give_back(void);

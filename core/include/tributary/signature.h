@@ -80,6 +80,16 @@ TRIB_EXPORT void trib_signature_modules_changed(void);
  * sigaltstack, after it succeeded. Paths on it are walked from then on. Asking would be a system call per capture. */
 TRIB_EXPORT void trib_signature_alternate_stack(const void *low, size_t bytes);
 
+/* Once for the process, what the first capture does otherwise: reserves memory and asks for the program's name, by raw
+ * system calls. For adapters in whose process a time may come that forbids them. Async-signal-safe. */
+TRIB_EXPORT void trib_signature_prepare(void);
+
+/* Memory for more threads, where the system does not count it against anybody (vm.overcommit_memory is not 2). */
+TRIB_EXPORT void trib_signature_extend(void);
+
+/* The program's path as the kernel has it, prepared or not; what it was called by without /proc. Async-signal-safe. */
+TRIB_EXPORT const char *trib_signature_program(void);
+
 /* Gives back what is reserved and not in use, but for some dozens of threads: for adapters that stand in mlockall,
  * before it. */
 TRIB_EXPORT void trib_signature_give_back(void);

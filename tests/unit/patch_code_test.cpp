@@ -230,6 +230,70 @@ TEST_CASE("branches, calls and unknown instructions are not moved") {
     }
 }
 
+namespace {
+trib_patch first_of_two, second_of_two;
+template <trib_patch *kPatch> uint64_t pass_on(uint64_t *counter) {
+    calls_instead++;
+    return reinterpret_cast<Function *>(kPatch->go_on)(counter);
+}
+} // namespace
+
+TEST_CASE("two functions are patched in one change, and each can be restored alone") {
+    for (const Body &body : kBodies) {
+        INFO(body.name);
+        const Victim first(body), second(body);
+        trib_patch_batch batch{};
+        uint64_t counter = 0;
+        const auto add = [&](trib_patch &out, const Victim &victim, Function *replacement) {
+            return trib_patch_add(&batch, &out, victim.entry(), reinterpret_cast<const void *>(replacement), true);
+        };
+        REQUIRE(add(first_of_two, first, pass_on<&first_of_two>) == 0);
+        REQUIRE(add(second_of_two, second, pass_on<&second_of_two>) == 0);
+        CHECK(first.is_whole()); // nothing changes before the commit
+        CHECK(second.is_whole());
+        REQUIRE(trib_patch_commit(&batch) == 0);
+        CHECK(batch.count == 0);
+        const auto page = [](const void *at) { return reinterpret_cast<uintptr_t>(at) / 4096; };
+        CHECK((page(first_of_two.stub) == page(second_of_two.stub)) ==
+              (body.pinned == 0)); // where a stub may lie anywhere
+        calls_instead = 0;
+        CHECK(first.call(&counter) == 0);
+        CHECK(second.call(&counter) == 1);
+        CHECK(calls_instead == 2);
+        trib_patch_remove(&first_of_two);
+        CHECK(first.is_whole());
+        CHECK(first.call(&counter) == 2);
+        CHECK(second.call(&counter) == 3);
+        CHECK(calls_instead == 3);
+        trib_patch_remove(&second_of_two);
+        CHECK(second.is_whole());
+        CHECK(counter == 4);
+    }
+}
+
+TEST_CASE("a function that cannot be patched leaves the others of its batch alone; a batch has an end") {
+    const Victim good(kBodies[0]), bad({"", {0xe9, 0, 0, 0, 0}, {}, {}, 0, 0, 0});
+    trib_patch_batch batch{};
+    trib_patch refused{};
+    const void *const replacement = reinterpret_cast<const void *>(pass_on<&first_of_two>);
+    REQUIRE(trib_patch_add(&batch, &first_of_two, good.entry(), replacement, true) == 0);
+    CHECK(trib_patch_add(&batch, &refused, bad.entry(), replacement, true) == -ENOTSUP);
+    CHECK(batch.count == 1);
+    REQUIRE(trib_patch_commit(&batch) == 0);
+    uint64_t counter = 0;
+    calls_instead = 0;
+    CHECK(good.call(&counter) == 0);
+    CHECK(calls_instead == 1);
+    CHECK(refused.at == nullptr);
+    CHECK(bad.is_whole());
+    trib_patch_remove(&first_of_two);
+    trib_patch patches[TRIB_PATCH_BATCH_MAX + 1] = {};
+    for (unsigned i = 0; i <= TRIB_PATCH_BATCH_MAX; i++)
+        CHECK(trib_patch_add(&batch, &patches[i], good.entry(), replacement, true) ==
+              (i < TRIB_PATCH_BATCH_MAX ? 0 : -ENOBUFS));
+    CHECK(good.is_whole());
+}
+
 #if !defined(__SANITIZE_THREAD__)
 
 TEST_CASE("the function goes by the jump, does what it did, and comes back as it was") {

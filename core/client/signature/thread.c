@@ -73,8 +73,10 @@ static void unmap(uint32_t first, uint32_t end) {
 
 void trib_thread_give_back(void) {
     uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire), first = TRIB_THREADS_KEPT;
+    uint32_t later = atomic_exchange_explicit(&later_count, 0, memory_order_acq_rel);
 
-    atomic_store_explicit(&later_count, 0, memory_order_release); /* nobody can use what nobody may touch */
+    if (later)
+        unmap(count, later);
     if (count <= TRIB_THREADS_KEPT)
         return;
     atomic_store_explicit(&claim_count, TRIB_THREADS_KEPT, memory_order_relaxed);

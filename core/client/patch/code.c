@@ -302,7 +302,6 @@ int trib_patch_add(struct trib_patch_batch *batch, struct trib_patch *out, void 
     unsigned count = make_plans(function, plans);
     int code = count ? -EBUSY : -ENOTSUP;
 
-    out->at = NULL;
     if (batch->count == TRIB_PATCH_BATCH_MAX)
         return -ENOBUFS;
     for (unsigned i = 0; i < count && code == -EBUSY; i++) {
@@ -359,11 +358,14 @@ int trib_patch_commit(struct trib_patch_batch *batch) {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     struct window window = {NULL, NULL};
     int code = finish_stubs(batch, page_bytes);
+    unsigned changed = 0;
 
-    for (unsigned i = 0; i < batch->count && code == 0; i++)
-        code = change(&window, &batch->pending[i], page_bytes);
+    while (changed < batch->count && code == 0) {
+        code = change(&window, &batch->pending[changed], page_bytes);
+        changed += code == 0;
+    }
     close_window(&window);
-    if (code && !batch->pending[0].out->at)
+    if (changed == 0)
         drop_stubs(batch, page_bytes);
     *batch = (struct trib_patch_batch){.count = 0};
     return code;

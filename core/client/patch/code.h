@@ -61,11 +61,11 @@ struct trib_patch_batch {
     uint8_t *room; /* for the next stub; NULL: none */
 };
 
-/* As trib_patch_put, but nothing changes; -ENOBUFS: the batch is full. The function is unpatched until the commit. */
+/* As trib_patch_put, but nothing changes, and `*out` is written by the commit; -ENOBUFS: the batch is full. */
 int trib_patch_add(struct trib_patch_batch *batch, struct trib_patch *out, void *function, const void *instead,
                    bool may_be_running);
 
-/* 0: all are patched. Else what mmap or mprotect says: those whose `at` is not NULL are. Empties the batch. */
+/* 0: all are patched. Else what mmap or mprotect says: those whose `*out` was written are. Empties the batch. */
 int trib_patch_commit(struct trib_patch_batch *batch);
 
 /* `first` is the function's first argument; `frame` suits trib_signature_capture and begins with the function's

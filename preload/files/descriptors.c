@@ -156,7 +156,7 @@ static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
  * which the library came late. */
 static bool ask_name(int fd, struct trib_name_text *out) {
     const struct trib_name_text nowhere = {.length = 0};
-    char link[32] = "/proc/self/fd/", path[1024], digits[12];
+    char link[40] = "/proc/thread-self/fd/", path[1024], digits[12]; /* a thread may have a table of its own */
     size_t at = strlen(link), count = 0;
 
     if (!trib_may_ask())

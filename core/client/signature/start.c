@@ -25,7 +25,7 @@ struct trib_dictionary trib_names;
 /* A limited program gets a small part of its limit. */
 static rlim_t least_limit_bytes(void) {
     const int resources[] = {RLIMIT_AS, RLIMIT_DATA};
-    struct rlimit limit;
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     rlim_t least = RLIM_INFINITY;
 
     for (unsigned i = 0; i < 2; i++)

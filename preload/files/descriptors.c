@@ -159,8 +159,6 @@ static bool ask_name(int fd, struct trib_name_text *out) {
     char link[40] = "/proc/thread-self/fd/", path[1024], digits[12]; /* a thread may have a table of its own */
     size_t at = strlen(link), count = 0;
 
-    if (!trib_may_ask())
-        return false;
     for (unsigned rest = (unsigned)fd; count == 0 || rest; rest /= 10)
         digits[count++] = (char)('0' + rest % 10);
     while (count)
@@ -175,7 +173,7 @@ static bool ask_name(int fd, struct trib_name_text *out) {
 
 /* Of descriptors that a slot remembers as named: others would be asked about at every write. */
 static bool get_name(int fd, uint32_t word, struct trib_name_text *out) {
-    return word & OPENED ? name_of(fd, word, out) : !(word & NAMELESS) && ask_name(fd, out);
+    return word & OPENED ? name_of(fd, word, out) : !(word & NAMELESS) && trib_may_ask() && ask_name(fd, out);
 }
 
 static uint8_t kind_of(const struct trib_name_text *name) {
@@ -465,10 +463,11 @@ int trib_descriptor_of(uint64_t file) {
 }
 
 void trib_descriptors_inherited(void) {
-    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    const uint32_t gone = NAMELESS | OWED, end = atomic_load_explicit(&highest, memory_order_relaxed);
 
     for (uint32_t fd = 0; fd <= end; fd++) {
-        atomic_fetch_and_explicit(&slots[fd].word, ~(uint32_t)(NAMELESS | OWED), memory_order_relaxed);
+        if (atomic_load_explicit(&slots[fd].word, memory_order_relaxed) & gone) /* a store copies the page */
+            atomic_fetch_and_explicit(&slots[fd].word, ~gone, memory_order_relaxed);
         if (fd < NAMES)
             trib_name_inherited(&names[fd]);
     }

@@ -312,7 +312,9 @@ void trib_mappings_clear(void) {
 
     for (unsigned i = 0; i < MAPPINGS && i <= end; i++) { /* and one that was being put */
         uint64_t state = atomic_load_explicit(&entries[i].state, memory_order_relaxed);
-        atomic_store_explicit(&entries[i].state, (state & ~(uint64_t)STATE_MASK) + ONE_MORE, memory_order_relaxed);
+        if (state & STATE_MASK) /* a store copies the page */
+            atomic_store_explicit(&entries[i].state, (state & ~(uint64_t)STATE_MASK) + ONE_MORE, memory_order_relaxed);
     }
-    atomic_store_explicit(&used, 0, memory_order_relaxed);
+    if (end)
+        atomic_store_explicit(&used, 0, memory_order_relaxed);
 }

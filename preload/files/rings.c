@@ -31,6 +31,7 @@ static struct ring *find_ring(int fd) {
 void trib_ring_made(int fd, const struct io_uring_params *params) {
     struct ring *ring = find_ring(fd); /* of an earlier life of the number */
 
+    atomic_store(&has_rings, true); /* before one is being filled: a child asks */
     for (unsigned i = 0; !ring && i < RINGS; i++) {
         int free_fd = 0;
         if (atomic_compare_exchange_strong(&rings[i].fd, &free_fd, -1))
@@ -38,7 +39,6 @@ void trib_ring_made(int fd, const struct io_uring_params *params) {
     }
     if (!ring)
         return;
-    atomic_store(&has_rings, true);
     ring->params = *params;
     atomic_store(&ring->queue, 0);
     atomic_store(&ring->entries, 0);
@@ -87,7 +87,10 @@ void trib_rings_closed(unsigned first, unsigned last) {
     }
 }
 
+/* Each first store of a child copies a page: the child of a program without rings makes none. */
 void trib_rings_clear(void) {
+    if (!atomic_load_explicit(&has_rings, memory_order_relaxed))
+        return;
     for (unsigned i = 0; i < RINGS; i++)
         atomic_store_explicit(&rings[i].fd, 0, memory_order_relaxed);
     atomic_store_explicit(&has_rings, false, memory_order_relaxed);

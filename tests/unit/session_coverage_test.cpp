@@ -63,6 +63,9 @@ TEST_CASE("static, Go and foreign programs tell nothing") {
     CHECK(judged(with_notes(dynamic_program(), {gnu})) == TRIB_COVERED);
     CHECK(judged(with_notes(dynamic_program(), {gnu, go})) == TRIB_UNCOVERED_GO);
     CHECK(judged(with_notes(static_program(), {go})) == TRIB_UNCOVERED_GO);
+    const std::string long_name(3000, 'x'); // Go's note lies behind what is read at once
+    CHECK(judged(with_notes(dynamic_program(), {long_name, go})) == TRIB_UNCOVERED_GO);
+    CHECK(judged(with_notes(dynamic_program(), {long_name, gnu})) == TRIB_COVERED);
     Elf foreign = dynamic_program();
     foreign.head.e_machine = EM_AARCH64;
     CHECK(judged(foreign) == TRIB_UNCOVERED_MACHINE);

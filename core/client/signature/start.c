@@ -60,9 +60,8 @@ static void first_step(void) {
 
 /* The thread that was at it is its parent's. */
 static void child_forked(void) {
-    int running = TRIB_START_RUNS;
-
-    (void)atomic_compare_exchange_strong(&trib_start_state, &running, TRIB_START_NONE);
+    if (atomic_load(&trib_start_state) == TRIB_START_RUNS) /* a store copies the page */
+        atomic_store(&trib_start_state, TRIB_START_NONE);
 }
 
 /* 101: before the constructors of the adapter that this is part of. */

@@ -104,7 +104,7 @@ static void thread_ended(void *arg) {
 
 static void child_forked(void) {
     uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire);
-    uintptr_t control = (uintptr_t)pthread_self();
+    uintptr_t control = count ? (uintptr_t)pthread_self() : 0;
 
     for (uint32_t i = 0; i < count; i++) {
         uintptr_t now = atomic_load_explicit(&owner[i], memory_order_relaxed);

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <tributary/signature.h>
+
 #include "calls/calls.h"
 #include "files/mappings.h"
 #include "files/names.h"
@@ -102,7 +104,8 @@ _Static_assert(SYS_vfork == 58, "the number above");
 /* ---- start and end ---- */
 
 static void hook(void) {
-    (void)trib_entry_patch(); /* else what stdio writes goes unseen */
+    trib_signature_prepare_by_hand(); /* a program may lock itself in before its first write */
+    (void)trib_entry_patch();         /* else what stdio writes goes unseen */
     pthread_atfork(trib_child_comes, NULL, in_child);
     trib_folder_start();
 }
@@ -121,8 +124,10 @@ int trib_shim_start(const char *options, struct trib_error *error) {
     if (trib_sink_wanted())
         return 0;
     int rc = trib_sink_start_with(options, error);
-    if (rc == 0)
+    if (rc == 0) {
         hook();
+        trib_signature_prepare(); /* a server, at a time that its adapter chose */
+    }
     return rc;
 }
 

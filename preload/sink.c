@@ -170,12 +170,12 @@ bool trib_sink_is_barred(void) {
 }
 
 void trib_sink_uncovered(const char *path, enum trib_uncovered why) {
-    if (trib_sink_wanted())
+    if (trib_sink_wanted() && may_use())
         trib_client_note_uncovered(client, path, why);
 }
 
 uint16_t trib_sink_place(const struct trib_context *who) {
-    return trib_sink_wanted() ? trib_client_place(client, who) : 0;
+    return trib_sink_wanted() && may_use() ? trib_client_place(client, who) : 0;
 }
 
 bool trib_sink_status(struct trib_status *out) {

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include <tributary/signature.h>
+
 #include "base/line.h"
 #include "identify.h"
 #include "options.h"
@@ -37,6 +39,7 @@ __attribute__((constructor)) static void load(void) {
     trib_identify_innodb(trib_server()->kind != TRIB_SERVER_NONE);
     trib_front_start();
     trib_shim_identify_with(trib_buffer_identify);
+    trib_signature_prepare(); /* pages are noted before the first write, and by processes that write none */
     if (trib_loaded_early())
         return;
     int slots = trib_shim_patch_imports();

@@ -18,6 +18,9 @@ _Thread_local int trib_quiet_child;
 
 enum { ASKS_NOTHING = 1, RECORDS_NOTHING };
 
+/* PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11: system calls from outside a range of code become signals. */
+enum { USER_DISPATCH = 59, USER_DISPATCH_ON = 1 };
+
 /* In strict mode, and where the program wants a signal for it, the processor's clock cannot be read: an event
  * without a time is none. */
 static void quieten(bool has_clock) {
@@ -48,11 +51,12 @@ void trib_quiet_child_gone(void) {
 }
 
 static bool is_quieting(int option, unsigned long value) {
-    return option == PR_SET_SECCOMP || (option == PR_SET_TSC && value == PR_TSC_SIGSEGV);
+    return option == PR_SET_SECCOMP || (option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||
+           (option == USER_DISPATCH && value == USER_DISPATCH_ON);
 }
 
 static bool keeps_clock(int option, unsigned long value) {
-    return option == PR_SET_SECCOMP && value != SECCOMP_MODE_STRICT;
+    return option == USER_DISPATCH || (option == PR_SET_SECCOMP && value != SECCOMP_MODE_STRICT);
 }
 
 /* libc, too, reads four arguments whether they are there or not. */

@@ -114,14 +114,14 @@ static bool __attribute__((noinline)) look_up(int fd, struct slot *slot, struct 
     if (!trib_may_ask())
         return false;
     uint32_t found = before | ask(fd, before, &file); /* opened, or a hint, came first */
+    if (found & REGULAR && !trib_in_vfork)            /* whose limits need not be its parent's */
+        trib_signature_prepare();                     /* before anybody finds the descriptor known, and captures */
     if (slot) {
         atomic_store_explicit(&slot->file, file, memory_order_relaxed);
         /* Fails when the number was closed meanwhile: then the next write asks again. */
         atomic_compare_exchange_strong(&slot->word, &before, found);
         note_highest(fd);
     }
-    if (found & REGULAR)
-        trib_signature_prepare();
     return describe(fd, found, file, out);
 }
 
@@ -152,28 +152,9 @@ static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
            atomic_load_explicit(&slots[fd].word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
 }
 
-/* Of one that the shim did not see opened: a shell's redirection, what came over a socket, a file of a server into
- * which the library came late. */
-static bool ask_name(int fd, struct trib_name_text *out) {
-    const struct trib_name_text nowhere = {.length = 0};
-    char link[40] = "/proc/thread-self/fd/", path[1024], digits[12]; /* a thread may have a table of its own */
-    size_t at = strlen(link), count = 0;
-
-    for (unsigned rest = (unsigned)fd; count == 0 || rest; rest /= 10)
-        digits[count++] = (char)('0' + rest % 10);
-    while (count)
-        link[at++] = digits[--count];
-    long length = TRIB_RAW(SYS_readlinkat, AT_FDCWD, link, path, sizeof path);
-    if (length <= 0 || length == sizeof path || path[0] != '/')
-        return false;
-    path[length] = '\0';
-    trib_name_join(&nowhere, path, out);
-    return true;
-}
-
 /* Of descriptors that a slot remembers as named: others would be asked about at every write. */
 static bool get_name(int fd, uint32_t word, struct trib_name_text *out) {
-    return word & OPENED ? name_of(fd, word, out) : !(word & NAMELESS) && trib_may_ask() && ask_name(fd, out);
+    return word & OPENED ? name_of(fd, word, out) : !(word & NAMELESS) && trib_may_ask() && trib_name_ask(fd, out);
 }
 
 static uint8_t kind_of(const struct trib_name_text *name) {
@@ -181,6 +162,17 @@ static uint8_t kind_of(const struct trib_name_text *name) {
 
     memcpy(path + 2, name->bytes, name->length + 1);
     return trib_kind_of(name->bytes[0] == '/' ? path + 2 : path);
+}
+
+/* What was asked is kept: when it is sent, the number may mean another file. */
+static uint32_t owe(int fd, uint32_t word, const struct trib_name_text *name) {
+    if (!(word & OPENED) && (unsigned)fd >= NAMES) {
+        trib_sink_lose_name();
+        return 0;
+    }
+    if (!(word & OPENED))
+        trib_name_put(&names[fd], name);
+    return OPENED | OWED;
 }
 
 /* In the cold: once for each descriptor. */
@@ -192,7 +184,7 @@ static void __attribute__((noinline)) find_name(struct trib_descriptor *known, s
     known->kind = known->nameless ? TRIB_FILE_TEMP : has_name ? kind_of(&name) : TRIB_FILE_UNKNOWN;
     uint32_t found = NAMED | (uint32_t)known->kind << KIND_SHIFT;
     if (has_name && !trib_sink_name(known->file, name.bytes))
-        found |= OWED;
+        found |= owe(known->fd, word, &name);
     if (slot && (word & REGULAR))
         atomic_compare_exchange_strong(&slot->word, &word, word | found);
 }
@@ -202,7 +194,7 @@ static bool __attribute__((noinline)) send_owed(int fd, struct slot *slot, uint3
     uint64_t file = atomic_load_explicit(&slot->file, memory_order_relaxed);
     struct trib_name_text name = {.length = 0};
 
-    if (!get_name(fd, word, &name) || !trib_sink_name(file, name.bytes))
+    if (!name_of(fd, word, &name) || !trib_sink_name(file, name.bytes))
         return false;
     atomic_compare_exchange_strong(&slot->word, &word, word & ~(uint32_t)OWED);
     return true;

@@ -5,9 +5,8 @@
  *
  * What is asked of the kernel, by raw calls and never once the program has locked itself in (quiet.h): fstat at a
  * descriptor's first write, which alone says which file it is; lseek for an offset that somebody else may have
- * moved, fstat for the end of a file that is appended to; fstatfs once for each device without a disk, and F_GETFL
- * for a descriptor that nobody saw opened. Names come from the calls that open; of what came otherwise (inherited
- * after start-up, received) there is none.
+ * moved, fstat for the end of a file that is appended to; fstatfs once for each device without a disk; F_GETFL and
+ * readlinkat for a descriptor that nobody saw opened. Names come from the calls that open, or else from the kernel.
  *
  * Offset of write(): kept only where nobody else can move it: opened for writing alone, by this process, not for
  * appending, not duplicated, no child since. Everywhere else the kernel is asked after the write.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/names.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "libc/raw.h"
@@ -71,6 +72,27 @@ void trib_name_join(const struct trib_name_text *folder, const char *path, struc
     }
     memmove(out->bytes, out->bytes + TRIB_NAME_BYTES_MAX - out->length, out->length);
     out->bytes[out->length] = '\0';
+}
+
+/* ---- what the kernel knows ---- */
+
+bool trib_name_ask(int fd, struct trib_name_text *out) {
+    const struct trib_name_text nowhere = {.length = 0};
+    char link[40] = "/proc/thread-self/fd/", path[1024], digits[12]; /* a thread may have a table of its own */
+    size_t at = strlen(link), count = 0;
+
+    for (unsigned rest = (unsigned)fd; count == 0 || rest; rest /= 10)
+        digits[count++] = (char)('0' + rest % 10);
+    while (count)
+        link[at++] = digits[--count];
+    long length = TRIB_RAW(SYS_readlinkat, AT_FDCWD, link, path, sizeof path);
+    if (length <= 0 || length == sizeof path || path[0] != '/')
+        return false;
+    path[length] = '\0';
+    if (length > 10 && strcmp(path + length - 10, " (deleted)") == 0) /* it has other names */
+        return false;
+    trib_name_join(&nowhere, path, out);
+    return true;
 }
 
 /* ---- the current folder ---- */

@@ -33,6 +33,10 @@ bool trib_name_get(const struct trib_name *name, struct trib_name_text *out);
 /* In the child of a fork: whoever was putting is not here. */
 void trib_name_inherited(struct trib_name *name);
 
+/* Of a descriptor that the shim did not see opened (a shell's redirection, what came over a socket, a file of a server
+ * into which the library came late), asked of the kernel by one raw call. False: it has none. */
+bool trib_name_ask(int fd, struct trib_name_text *out);
+
 /* `path` as seen from `folder` (folder's length 0: unknown, then it stays relative). */
 void trib_name_join(const struct trib_name_text *folder, const char *path, struct trib_name_text *out);
 

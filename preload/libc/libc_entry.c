@@ -53,8 +53,10 @@ static int patch(void *libc) {
 }
 
 int trib_entry_patch(void) {
-    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *libc = write_patch.at ? NULL : dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
+    if (write_patch.at)
+        return patch_code;
     patch_code = libc ? patch(libc) : -ENOTSUP;
     if (libc)
         dlclose(libc);

@@ -107,7 +107,9 @@ static bool has_started(void) {
 }
 
 __attribute__((noinline, cold)) static struct trib_thread *begin_thread(uintptr_t frame) {
-    return has_started() || trib_start() ? trib_thread_claim(frame) : NULL;
+    bool may_start = !atomic_load_explicit(&trib_start_by_hand, memory_order_relaxed);
+
+    return has_started() || (may_start && trib_start()) ? trib_thread_claim(frame) : NULL;
 }
 
 /* A thread for whom there is no record, or a handler in the middle of its claim or of the start-up. */
@@ -232,13 +234,18 @@ void trib_signature_prepare(void) {
     (void)trib_start();
 }
 
+void trib_signature_prepare_by_hand(void) {
+    atomic_store(&trib_start_by_hand, true);
+}
+
 void trib_signature_extend(void) {
     if (has_started())
         trib_thread_extend();
 }
 
 const char *trib_signature_program(void) {
-    return trib_start() ? trib_loader_program() : "";
+    (void)trib_start();
+    return trib_loader_program();
 }
 
 void trib_signature_give_back(void) {
@@ -247,7 +254,7 @@ void trib_signature_give_back(void) {
 }
 
 void trib_signature_modules_changed(void) {
-    if (has_started())
+    if (has_started() || !trib_loader_can_find()) /* that list was made by the constructor */
         trib_modules_refresh();
 }
 

@@ -18,7 +18,7 @@
 #define HEADERS_WITHIN 4096u /* of a mapping's start: this page is mapped whatever the file says */
 
 static struct {
-    const char *name; /* never NULL once started */
+    TRIB_ATOMIC(const char *) name; /* never NULL once started */
     char path[TRIB_PROGRAM_PATH_MAX];
     const ElfW(Phdr) * header;
     unsigned headers;
@@ -61,7 +61,7 @@ bool trib_loader_find(uintptr_t address, struct trib_loaded *out) {
     };
     uintptr_t headers = (uintptr_t)program.header;
     if (!*out->name && headers >= out->map_start && headers < out->map_end)
-        out->name = program.name;
+        out->name = trib_loader_program();
     return true;
 }
 
@@ -133,7 +133,7 @@ static int visit_loaded(struct dl_phdr_info *info, size_t size, void *arg) {
         .name = info->dlpi_name ? info->dlpi_name : "",
     };
     if (!*loaded.name && listing->is_first)
-        loaded.name = program.name;
+        loaded.name = trib_loader_program();
     listing->is_first = false;
     listing->visit(&loaded, info->dlpi_phdr, info->dlpi_phnum, listing->arg);
     return 0;
@@ -158,17 +158,19 @@ void trib_loader_name_program(void) {
         memcpy(program.path, executed ? executed : "", executed ? strnlen(executed, sizeof program.path - 1) : 0);
     }
     if (*program.path && !trib_image_is_runtime(program.path))
-        program.name = program.path;
+        atomic_store_explicit(&program.name, program.path, memory_order_release);
 }
 
 const char *trib_loader_program(void) {
-    return program.name ? program.name : "";
+    const char *name = atomic_load_explicit(&program.name, memory_order_acquire);
+
+    return name ? name : "";
 }
 
 void trib_loader_start(void) {
     int before = errno;
 
-    program.name = program_invocation_name;
+    atomic_store_explicit(&program.name, (const char *)program_invocation_name, memory_order_release);
     program.header = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     program.headers = (unsigned)getauxval(AT_PHNUM);
 #ifdef __GLIBC__

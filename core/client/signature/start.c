@@ -17,9 +17,11 @@
 #define DICTIONARY_BYTES_EACH 160u
 #define SHARE_OF_LIMIT        128u
 #define WAIT_NS               50000ull /* a look at whether another thread has started */
-#define WAIT_TURNS            200u     /* 10 ms: a hundred times as long as it takes */
+#define WAIT_TURNS            5000u    /* 250 ms: as long as a join may take; the other may be off its processor */
 
 TRIB_ATOMIC(int) trib_start_state;
+TRIB_ATOMIC(bool) trib_start_by_hand;
+static TRIB_ATOMIC(int) starter; /* the process whose thread is at it */
 struct trib_dictionary trib_names;
 
 /* A limited program gets a small part of its limit. */
@@ -54,8 +56,10 @@ static void first_step(void) {
     is_done = true;
     trib_loader_start();
     trib_own_stack_start();
-    if (!trib_loader_can_find())
+    if (!trib_loader_can_find()) { /* its list is made now, and has names */
+        trib_loader_name_program();
         trib_modules_refresh();
+    }
 }
 
 /* The thread that was at it is its parent's. */
@@ -75,17 +79,16 @@ __attribute__((constructor(101))) static void start_early(void) {
     errno = before;
 }
 
-/* In vain where the other thread is another process's: a child that libc knows nothing of. Nobody waits there again. */
+/* Where another process is at it (its child, which libc knows nothing of, has a copy of that moment), nobody waits. */
 static bool wait_for_other(void) {
-    static TRIB_ATOMIC(bool) is_vain;
     const struct timespec pause = {.tv_nsec = WAIT_NS};
-    int state = TRIB_START_RUNS;
+    int state = atomic_load_explicit(&trib_start_state, memory_order_acquire);
+    bool is_ours = atomic_load(&starter) == (int)TRIB_RAW(SYS_getpid);
 
-    for (unsigned turn = 0; turn < WAIT_TURNS && state != TRIB_START_DONE && !atomic_load(&is_vain); turn++) {
+    for (unsigned turn = 0; turn < WAIT_TURNS && state == TRIB_START_RUNS && is_ours; turn++) {
         TRIB_RAW(SYS_nanosleep, &pause, 0);
         state = atomic_load_explicit(&trib_start_state, memory_order_acquire);
     }
-    atomic_store(&is_vain, state != TRIB_START_DONE);
     return state == TRIB_START_DONE;
 }
 
@@ -100,8 +103,10 @@ bool trib_start(void) {
     bool is_first = atomic_compare_exchange_strong_explicit(&trib_start_state, &none, TRIB_START_RUNS,
                                                             memory_order_acq_rel, memory_order_acquire);
     if (is_first) {
+        atomic_store(&starter, (int)TRIB_RAW(SYS_getpid));
         first_step();
-        trib_loader_name_program();
+        if (trib_loader_can_find())
+            trib_loader_name_program();
         reserve();
         atomic_store_explicit(&trib_start_state, TRIB_START_DONE, memory_order_release);
     }

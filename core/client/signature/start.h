@@ -15,6 +15,7 @@ TRIB_C_BEGIN
 enum trib_start_state { TRIB_START_NONE, TRIB_START_RUNS, TRIB_START_DONE };
 
 extern TRIB_ATOMIC(int) trib_start_state;
+extern TRIB_ATOMIC(bool) trib_start_by_hand; /* captures wait for trib_start, they do not call it */
 
 extern struct trib_dictionary trib_names; /* call paths, for people; empty without memory */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a capturing thread owns: its memo, its stack bounds, its counters. One pointer of static TLS finds it (the
- * initial-exec model: 8 bytes of the room that glibc keeps for libraries opened late); the rest is reserved at
- * start-up.
+ * initial-exec model: 8 bytes of the room that glibc keeps for libraries opened late); the rest is reserved
+ * before the first capture.
  *
  * Thread safety: lock-free; claiming allocates nothing and makes no system call. A record is claimed on a thread's
  * first capture and given back by a pthread key destructor (where no key below 32 was free, which glibc keeps in the

@@ -9,10 +9,11 @@
  * path of nothing else (stdio's flush at exit) the program's entry stays.
  *
  * Harmless in its host: a capture takes no lock, allocates nothing, makes no system call, reads no file and never reads
- * outside the stack that it runs on; errno stays. A constructor does all that, once. A signal handler may capture, also
+ * outside the stack that it runs on; errno stays. The process's first does all that, or trib_signature_prepare before
+ * it. A signal handler may capture, also
  * first in its thread, in the middle of a capture or of a dlopen (a nested one does without the memo). It takes at most
- * 4 KiB of stack. Costs 8 bytes of static TLS, and address space: 164 KiB for each of up to 1,024 threads and 10 MiB
- * for the dictionary (less under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages.
+ * 4 KiB of stack. Costs 8 bytes of static TLS, and address space: 40 KiB for each of up to 512 threads and 2.5 MiB for
+ * the dictionary (less under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages.
  * Threads beyond get no memo and are walked each time. Invariant: equal call paths give equal ids across runs and ASLR.
  *
  * Limits. Fibres, and alternate signal stacks that no adapter named: only the caller's frame is read, and the path
@@ -20,9 +21,9 @@
  * thread deeper than RLIMIT_STACK was at start-up (64 MiB at least). After dlclose and dlopen of other code at the same
  * address up to 1,024 captures of a path that looks the same may still get the old id, unless
  * trib_signature_modules_changed is called. Before glibc 2.35 the loader cannot be asked without its lock: what is
- * opened later is only seen after that call. mlockall(MCL_CURRENT) makes the reserve resident. x86-64 is what the tests
- * cover; AArch64 follows frame records; elsewhere every signature is TRIB_SIGNATURE_UNKNOWN. Why:
- * docs/decisions/0002-call-path-capture.md.
+ * opened later is only seen after that call. mlockall(MCL_CURRENT) makes the reserve resident, but for what
+ * trib_signature_give_back takes away. x86-64 is what the tests cover; AArch64 follows frame records; elsewhere every
+ * signature is TRIB_SIGNATURE_UNKNOWN. Why: docs/decisions/0002-call-path-capture.md.
  *
  * Thread safety: every call may be made from any thread. */
 #ifndef TRIBUTARY_SIGNATURE_H
@@ -83,6 +84,10 @@ TRIB_EXPORT void trib_signature_alternate_stack(const void *low, size_t bytes);
 /* Once for the process, what the first capture does otherwise: reserves memory and asks for the program's name, by raw
  * system calls. For adapters in whose process a time may come that forbids them. Async-signal-safe. */
 TRIB_EXPORT void trib_signature_prepare(void);
+
+/* From now on only trib_signature_prepare does that: captures before it know no path. For such adapters, at their
+ * start-up. */
+TRIB_EXPORT void trib_signature_prepare_by_hand(void);
 
 /* Memory for more threads, where the system does not count it against anybody (vm.overcommit_memory is not 2). */
 TRIB_EXPORT void trib_signature_extend(void);

@@ -13,7 +13,7 @@
 
 #define JUMP_BYTES  5u  /* e9 and a 32-bit distance */
 #define WORD_BYTES  8u  /* what one store changes, where it is aligned */
-#define STUB_BYTES  80u /* at most; 16 divides it */
+#define STUB_BYTES  80u /* at most */
 #define PLACES_MAX  1024u
 #define STACK_BYTES (1ull << 30) /* of a stack without a limit */
 

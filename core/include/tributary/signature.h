@@ -9,12 +9,12 @@
  * path of nothing else (stdio's flush at exit) the program's entry stays.
  *
  * Harmless in its host: a capture takes no lock, allocates nothing, makes no system call, reads no file and never reads
- * outside the stack that it runs on; errno stays. The process's first does all that, or trib_signature_prepare before
- * it. A signal handler may capture, also
- * first in its thread, in the middle of a capture or of a dlopen (a nested one does without the memo). It takes at most
- * 4 KiB of stack. Costs 8 bytes of static TLS, and address space: 40 KiB for each of up to 512 threads and 2.5 MiB for
- * the dictionary (less under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages.
- * Threads beyond get no memo and are walked each time. Invariant: equal call paths give equal ids across runs and ASLR.
+ * outside the stack that it runs on; errno stays. The process's first reserves memory and reads /proc, by raw system
+ * calls; or trib_signature_prepare does before it. A signal handler may capture, also first in its thread, in the
+ * middle of a capture or of a dlopen (a nested one does without the memo). It takes at most 4 KiB of stack. Costs 8
+ * bytes of static TLS, and address space: 40 KiB for each of up to 512 threads and 2.5 MiB for the dictionary (less
+ * under RLIMIT_AS, RLIMIT_DATA or strict overcommit), of which paths in use touch a few pages. Threads beyond get no
+ * memo and are walked each time. Invariant: equal call paths give equal ids across runs and ASLR.
  *
  * Limits. Fibres, and alternate signal stacks that no adapter named: only the caller's frame is read, and the path
  * has one frame; so also for threads of a libc that does not say where their stack lies (glibc does), and for the first

@@ -3,7 +3,6 @@
 // fails nine of these. It passes four, which guard what is new: a constructor that waits, little address space, more
 // threads than records, and what the objects import.
 #include <link.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 
@@ -179,42 +178,6 @@ TEST_CASE("a handler captures in the middle of dlopen and dlclose, its thread's 
     CHECK(wrong == 0);
 }
 
-// Of a process that has captured nothing: ctest starts one for each case.
-TEST_CASE("threads that all make the process's first capture get the same signature") {
-    constexpr unsigned kThreads = 16;
-    std::atomic<unsigned> ready{0};
-    std::vector<uint64_t> signatures(kThreads);
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < kThreads; i++)
-        threads.emplace_back([&, i] {
-            ready++;
-            while (ready < kThreads)
-                std::this_thread::yield();
-            signatures[i] = along("abc");
-        });
-    for (std::thread &thread : threads)
-        thread.join();
-    const uint64_t expected = along("abc");
-    CHECK(expected != TRIB_SIGNATURE_UNKNOWN);
-    for (uint64_t signature : signatures)
-        CHECK(signature == expected);
-}
-
-TEST_CASE("a handler that interrupts the process's first capture captures as well") {
-    struct sigaction action = {};
-    static std::atomic<unsigned> unknown;
-    action.sa_handler = [](int) { unknown += along("aab") == TRIB_SIGNATURE_UNKNOWN; };
-    REQUIRE(sigaction(SIGALRM, &action, nullptr) == 0);
-    struct itimerval often = {{0, 50}, {0, 50}}; // us: a handler takes a few
-    REQUIRE(setitimer(ITIMER_REAL, &often, nullptr) == 0);
-    const uint64_t first = along("abc");
-    often = {};
-    setitimer(ITIMER_REAL, &often, nullptr);
-    CHECK(first != TRIB_SIGNATURE_UNKNOWN);
-    CHECK(along("abc") == first);
-    CHECK(unknown == 0);
-}
-
 TEST_CASE("a thread's first capture needs no descriptor") {
     const uint64_t expected = along("abc");
     CHECK(apart([expected] {
@@ -356,60 +319,6 @@ TEST_CASE("more threads than there are records get the same signatures, and reco
         trib_signature_statistics(&after);
         return wrong_here == 0 && after.memo_hits - before.memo_hits >= 50 * 10;
     }));
-}
-
-namespace {
-// Captures that a memo answered, of `count` threads that live side by side and make 10 each.
-uint64_t hits_of_threads(unsigned count) {
-    struct trib_signature_stats before, after;
-    std::atomic<unsigned> here{0};
-    std::vector<std::thread> threads;
-    trib_signature_statistics(&before);
-    for (unsigned i = 0; i < count; i++)
-        threads.emplace_back([&] {
-            for (volatile unsigned k = 0; k < 10; k = k + 1)
-                along("abc");
-            here++;
-            while (here < count)
-                usleep(1000);
-        });
-    for (std::thread &thread : threads)
-        thread.join();
-    trib_signature_statistics(&after);
-    return after.memo_hits - before.memo_hits;
-}
-
-uint64_t status_kb(const std::string &field) {
-    std::istringstream lines(trib_test::read_file("/proc/self/status"));
-    for (std::string line; std::getline(lines, line);)
-        if (line.rfind(field + ":", 0) == 0)
-            return std::stoul(line.substr(field.size() + 1));
-    return 0;
-}
-} // namespace
-
-// mlockall counts all that is mapped against the limit, and fills what is mapped for use.
-TEST_CASE("memory that is locked holds no records for threads that nobody has") {
-    CHECK(in_child([] {
-              trib_signature_prepare();
-              const uint64_t mapped = status_kb("VmSize");
-              trib_signature_give_back();
-              const uint64_t kept = status_kb("VmSize");
-              if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-                  return true; // its limit does not allow it
-              const uint64_t before = status_kb("VmRSS");
-              trib_signature_extend();
-              return along("abc") != TRIB_SIGNATURE_UNKNOWN && kept + 15000 < mapped &&
-                     status_kb("VmRSS") < before + 1024;
-          }) == 0);
-}
-
-// Of a process that nobody has extended: ctest starts one for each case.
-TEST_CASE("dozens of threads have a memo, hundreds where memory is not counted when it is reserved") {
-    along("abc");
-    CHECK(hits_of_threads(200) <= 64 * 9);
-    trib_signature_extend();
-    CHECK(hits_of_threads(200) >= 190 * 9); // two may want the same place
 }
 
 TEST_CASE("the children of fork, vfork and a raw clone capture, and leave their parent's captures alone") {

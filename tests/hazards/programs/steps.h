@@ -26,7 +26,7 @@ struct steps {
 /* In memory that the processes share. */
 static struct { volatile int thread[2], is_done[2]; } * steps_shared;
 
-static const struct steps *steps_now;
+static const struct steps *steps_now; /* in that process */
 
 static void *steps_thread(void *number) {
     int self = (int)(intptr_t)number;
@@ -40,15 +40,16 @@ static void *steps_thread(void *number) {
     return NULL;
 }
 
-static void steps_process(void) {
+static void steps_process(const struct steps *steps) {
     pthread_t threads[2];
 
+    steps_now = steps;
     for (intptr_t i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, steps_thread, (void *)i))
             _exit(NOT_POSSIBLE);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    _exit(steps_now->end());
+    _exit(steps->end());
 }
 
 /* Runs the thread until it is about to make a system call. False: it has ended. */
@@ -98,10 +99,9 @@ static int steps_run(struct steps *steps) {
     if (!steps_shared)
         steps_shared = mmap(NULL, sizeof *steps_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     memset(steps_shared, 0, sizeof *steps_shared);
-    steps_now = steps;
     pid_t process = fork();
     if (process == 0)
-        steps_process();
+        steps_process(steps);
     for (int i = 0; i < 2; i++) {
         pid_t thread = waitpid(-1, &status, __WALL);
         if (!WIFSTOPPED(status))

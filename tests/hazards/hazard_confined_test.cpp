@@ -19,6 +19,17 @@ Command inherited(const std::string &name) {
     return {{program("confined"), name, "inherited"}};
 }
 
+// Of programs that lock themselves in at a bad moment. Time is not compared: some wait, some are stopped at every call.
+Command locked(const std::string &name, const std::vector<std::string> &before = {}) {
+    Command command{before};
+    command.arguments.insert(command.arguments.end(), {program("locked"), name});
+    command.timed = false;
+    return command;
+}
+// A session whose daemon is not there, so that every write may be the one that joins.
+const std::vector<std::string> kNoDaemon = {"env", "TRIBUTARY_SESSION=/nowhere/session"};
+const std::vector<std::string> kNoDaemonForHints = {"env", "TRIBUTARY_SESSION=/nowhere/session", "TRIBUTARY_HINTS=1"};
+
 // Runs the set-uid program as nobody, with everything in the environment that the library obeys.
 void check_setuid(const std::string &how) {
     if (geteuid() != 0)
@@ -65,6 +76,11 @@ TRIB_HAZARD("an inherited filter that kills at sockets", inherited("no_sockets")
 TRIB_HAZARD("an inherited filter that kills at new processes", inherited("no_processes"))
 TRIB_HAZARD("no new executable memory", late("mdwe"))
 TRIB_HAZARD("no new executable memory before the first write", early("mdwe"))
+TRIB_HAZARD("a filter that allows only writes, and no daemon", locked("after_a_while", kNoDaemon))
+TRIB_HAZARD("a filter that allows only writes, no daemon, and hints", locked("after_a_while", kNoDaemonForHints))
+TRIB_HAZARD("locked in by another thread during a vfork", locked("during_vfork"))
+TRIB_HAZARD("locked in by another thread during a vfork, and no daemon", locked("during_vfork", kNoDaemon))
+TRIB_HAZARD("a forked child that locks itself in, wherever its parent's first write is", locked("in_forked_child"))
 
 TRIB_HAZARD("no descriptor number left", late("descriptors_0"))
 TRIB_HAZARD("no descriptor number left before the first write", early("descriptors_0"))

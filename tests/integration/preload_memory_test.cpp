@@ -84,6 +84,18 @@ TEST_CASE("a name that never finds room is counted, at the close or at the end")
     CHECK(named + fake_names_lost(daemon.ring()) == kFiles);
 }
 
+TEST_CASE("a name that finds no room is its file's, also when the descriptor's number means another by then") {
+    FakeDaemon daemon;
+    Gated program(daemon, "output");
+    program.wait("1");
+    CHECK(daemon.take_names().count("the-old-one") == 0);
+    program.pass("1");
+    program.wait("2");
+    CHECK(daemon.take_names() == std::set<std::string>{"the-old-one"}); // nobody has written into the new one
+    program.pass("2");
+    program.end();
+}
+
 TEST_CASE("a process whose ring has been damaged goes on unrecorded, and says so") {
     FakeDaemon daemon;
     Gated program(daemon, "again");

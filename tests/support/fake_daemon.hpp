@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -47,6 +48,10 @@ class FakeDaemon {
     unsigned joins() const {
         return joins_;
     }
+    // Of each that has joined. When they have ended.
+    const std::vector<std::string> &programs() const {
+        return programs_;
+    }
     // Between a request and its answer. Before anybody joins.
     void before_answer(const std::function<void()> &act) {
         before_answer_ = act;
@@ -79,8 +84,9 @@ class FakeDaemon {
     }
 
   private:
-    static void giving(void *arg, void *ring, void *table) {
+    static void giving(void *arg, const char *program, void *ring, void *table) {
         auto *daemon = static_cast<FakeDaemon *>(arg);
+        daemon->programs_.emplace_back(program);
         daemon->ring_ = ring;
         daemon->table_ = table;
         daemon->joins_++;
@@ -99,6 +105,7 @@ class FakeDaemon {
     Folder folder_;
     fake_given given_;
     std::function<void()> before_answer_;
+    std::vector<std::string> programs_;
     int listener_ = -1;
     std::atomic<bool> ends_{false};
     std::atomic<unsigned> joins_{0};

@@ -39,7 +39,7 @@ static void send_answer(int process, const struct trib_answer *answer, const int
     (void)!sendmsg(process, &message, MSG_NOSIGNAL);
 }
 
-static void give(int process, const struct fake_server *server) {
+static void give(int process, const struct fake_server *server, const char *program) {
     const struct fake_given *given = &server->given;
     void *ring, *memory;
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC,
@@ -58,7 +58,7 @@ static void give(int process, const struct fake_server *server) {
     table->version = TRIB_WIRE_VERSION;
     table->epoch = 1;
     atomic_store(&table->heartbeat_ns, (uint64_t)INT64_MAX); /* never silent */
-    server->giving(server->arg, ring, memory);
+    server->giving(server->arg, program, ring, memory);
     send_answer(process, &answer, fds);
     close(fds[0]);
     close(fds[1]);
@@ -68,10 +68,13 @@ int fake_serve(const struct fake_server *server, int wait_ms) {
     struct pollfd waits = {.fd = server->listener, .events = POLLIN};
     int process = poll(&waits, 1, wait_ms) == 1 ? accept4(waits.fd, NULL, NULL, SOCK_CLOEXEC) : -1, result = 0;
     struct trib_request request;
+    char program[TRIB_PROGRAM_BYTES_MAX + 1] = "";
 
     while (process >= 0 && recv(process, &request, sizeof request, 0) > 0) {
+        memcpy(program, request.program, request.program_bytes);
+        program[request.program_bytes] = '\0';
         if (request.kind == TRIB_REQUEST_JOIN)
-            give(process, server);
+            give(process, server, program);
         else if (request.kind == TRIB_REQUEST_FAILED)
             result = -(int)request.detail;
     }

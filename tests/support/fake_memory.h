@@ -15,8 +15,8 @@ struct fake_given {
     uint32_t events;
 };
 
-/* What is mapped here of what a process is about to get. */
-typedef void fake_giving(void *arg, void *ring, void *table);
+/* What is mapped here of what a process of this program is about to get. */
+typedef void fake_giving(void *arg, const char *program, void *ring, void *table);
 
 struct fake_server {
     int listener; /* a socket */

@@ -44,10 +44,49 @@ static void open_all(void) {
     }
 }
 
+/* This program again, with standard output in a file that nobody in it has opened. */
+static void become(const char *how, char *self) {
+    int fd = open("the-old-one", O_CREAT | O_WRONLY, 0600);
+    char *values[] = {self, (char *)how, ".", NULL};
+
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) != STDOUT_FILENO)
+        exit(6);
+    execv("/proc/self/exe", values);
+    exit(7);
+}
+
+/* What is left of the ring of texts is filled with shorter names, so that there is no room for standard output's. Its
+ * number means another file when there is. */
+static void replace_output(void) {
+    char name[16];
+
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        int fd = open(name, O_CREAT | O_WRONLY, 0600);
+        if (fd < 0 || write(fd, "x", 1) != 1)
+            exit(8);
+        close(fd);
+    }
+    if (write(STDOUT_FILENO, "x", 1) != 1)
+        exit(9);
+    gate(1);
+    int fd = open("new", O_CREAT | O_WRONLY, 0600);
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) != STDOUT_FILENO)
+        exit(10);
+    gate(2);
+}
+
 int main(int count, char **values) {
     if (count != 3 || chdir(values[2]))
         return 2;
+    if (strcmp(values[1], "output") == 0)
+        become("replaced", values[0]);
     open_all();
+    if (strcmp(values[1], "replaced") == 0) {
+        write_all();
+        replace_output();
+        return 0;
+    }
     write_all();
     gate(1);
     if (strcmp(values[1], "again") == 0)

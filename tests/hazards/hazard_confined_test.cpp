@@ -98,6 +98,9 @@ TRIB_HAZARD("no process more", late("processes"))
 TRIB_HAZARD("no process more before the first write", early("processes"))
 TRIB_HAZARD("memory that is locked", late("locked_memory"))
 TRIB_HAZARD("memory that is locked before the first write", early("locked_memory"))
+TRIB_HAZARD("a small limit of locked memory", late("little_locked_memory"))
+TRIB_HAZARD("a small limit of locked memory before the first write", early("little_locked_memory"))
+TRIB_HAZARD("a small limit of data", late("little_data"))
 
 TEST_CASE("a set-uid program ignores LD_PRELOAD and writes no trace") {
     check_setuid("preloaded");

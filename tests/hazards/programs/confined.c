@@ -195,6 +195,26 @@ static int locked_memory(void) {
     return work();
 }
 
+/* The kernel's default of today, for a user who may not lock more. */
+static int little_locked_memory(void) {
+    const struct rlimit most = {8 << 20, 8 << 20};
+
+    if (setrlimit(RLIMIT_MEMLOCK, &most) || (geteuid() == 0 && setresuid(65534, 65534, 65534)))
+        return NOT_POSSIBLE;
+    if (mlockall(MCL_CURRENT) || mlockall(MCL_CURRENT | MCL_FUTURE))
+        return 1;
+    return malloc(300000) ? work() : 4;
+}
+
+static int little_data(void) {
+    const struct rlimit most = {3 << 20, 3 << 20};
+
+    if (setrlimit(RLIMIT_DATA, &most))
+        return NOT_POSSIBLE;
+    execl(self, self, "work", "early", NULL);
+    return 1;
+}
+
 int main(int count, char **values) {
     static const struct hazard hazards[] = {{"strict", strict},
                                             {"no_sockets", no_sockets},
@@ -212,6 +232,8 @@ int main(int count, char **values) {
                                             {"file_size", file_size},
                                             {"processes", processes},
                                             {"locked_memory", locked_memory},
+                                            {"little_locked_memory", little_locked_memory},
+                                            {"little_data", little_data},
                                             {"work", work},
                                             {NULL, NULL}};
     fd = make("a");

@@ -104,6 +104,11 @@ _Static_assert(SYS_vfork == 58, "the number above");
 /* ---- start and end ---- */
 
 static void hook(void) {
+    static bool is_hooked; /* a server's daemon may have ended, and it starts another */
+
+    if (is_hooked)
+        return;
+    is_hooked = true;
     trib_signature_prepare_by_hand(); /* a program may lock itself in before its first write */
     (void)trib_entry_patch();         /* else what stdio writes goes unseen */
     pthread_atfork(trib_child_comes, NULL, in_child);

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is a file: mapped, synced, moved, unmapped. And all memory, locked. */
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
 #include <tributary/event.h>
 #include <tributary/signature.h>
 
+#include "base/memory.h"
 #include "files/descriptors.h"
 #include "files/mappings.h"
 #include "files/rings.h"
+#include "files/slots.h"
 #include "libc/next.h"
+#include "libc/raw.h"
 #include "quiet.h"
 #include "record.h"
 #include "sink.h"
@@ -87,13 +92,42 @@ TRIB_CALL int msync(void *start, size_t length, int flags) {
     return TRIB_NEXT(msync)(start, length, flags);
 }
 
+/* Without a table, what is not in it is asked: only for a program of one thread. With more, each has a stack of
+ * megabytes, and our tables decide nothing. */
+static bool give_back_all(void) {
+    uint64_t all = UINT64_MAX, before = 0;
+
+    if (!trib_may_ask())
+        return false;
+    TRIB_RAW(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof all);
+    bool is_alone = trib_memory_is_alone();
+    if (is_alone) {
+        trib_signature_give_back_all();
+        trib_slots_give_back();
+    }
+    TRIB_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof before);
+    return is_alone;
+}
+
+/* Later it would be locked whole. */
+static void prepare(void) {
+    trib_signature_prepare();
+    trib_slots_extend();
+}
+
 /* What is reserved and not in use would be filled with pages, and count against the program's limit, whether it is
  * reserved now or later. */
 TRIB_CALL int mlockall(int flags) {
+    int kept = errno;
+
     if (flags & (MCL_CURRENT | MCL_FUTURE) && !trib_in_vfork && trib_sink_wanted()) {
         if (trib_may_ask())
-            trib_signature_prepare();
+            prepare();
         trib_signature_give_back();
     }
+    int result = TRIB_NEXT(mlockall)(flags);
+    if (result == 0 || errno != ENOMEM || trib_in_vfork || !trib_sink_wanted() || !give_back_all())
+        return result;
+    errno = kept;
     return TRIB_NEXT(mlockall)(flags);
 }

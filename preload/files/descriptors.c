@@ -16,12 +16,10 @@
 #include "files/file_stream.h"
 #include "files/names.h"
 #include "files/rings.h"
+#include "files/slots.h"
 #include "libc/raw.h"
 #include "quiet.h"
 #include "sink.h"
-
-#define SLOTS 65536u /* descriptors beyond are looked up for every write */
-#define NAMES 16384u /* descriptors beyond have no name */
 
 /* slot.word: what the descriptor is, then its file's kind and write hint, then how often its number was forgotten. */
 enum {
@@ -43,15 +41,6 @@ enum {
 #define LOOKED_UP (REGULAR | OTHER)
 _Static_assert(TRIB_FILE_KIND_COUNT <= KIND_MASK + 1, "slot.word has five bits for the kind");
 
-struct slot {
-    _Atomic(uint64_t) file, offset;
-    _Atomic(uint64_t) votes; /* file_stream.h */
-    _Atomic(uint32_t) word, children;
-};
-
-static struct slot slots[SLOTS]; /* zero pages until used, like the names */
-static struct trib_name names[NAMES];
-static _Atomic(uint32_t) highest;  /* slot ever used */
 static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
 _Thread_local int trib_in_vfork;
 
@@ -62,15 +51,18 @@ static _Thread_local struct {
     uint64_t named; /* the file whose name it sent last */
 } child __attribute__((tls_model("initial-exec")));
 
-static struct slot *slot_of(int fd) {
-    return (unsigned)fd < SLOTS && !trib_in_vfork ? &slots[fd] : NULL;
+static struct trib_slot *slot_of(int fd) {
+    return trib_in_vfork ? NULL : trib_slot(fd);
 }
 
-static void note_highest(int fd) {
-    uint32_t known = atomic_load_explicit(&highest, memory_order_relaxed);
+/* Of a descriptor that is written through, or will be. */
+static struct trib_slot *slot_to_use(int fd) {
+    struct trib_slot *slot = slot_of(fd);
 
-    while ((uint32_t)fd > known && !atomic_compare_exchange_weak(&highest, &known, (uint32_t)fd))
-        ;
+    if (slot || trib_in_vfork || !trib_may_ask())
+        return slot;
+    trib_slots_extend();
+    return slot_of(fd);
 }
 
 /* ---- asking the kernel ---- */
@@ -107,12 +99,14 @@ static bool describe(int fd, uint32_t word, uint64_t file, struct trib_descripto
     return word & REGULAR;
 }
 
-static bool __attribute__((noinline)) look_up(int fd, struct slot *slot, struct trib_descriptor *out) {
+static bool __attribute__((noinline)) look_up(int fd, struct trib_slot *slot, struct trib_descriptor *out) {
     uint64_t file = 0;
     uint32_t before = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
 
     if (!trib_may_ask())
         return false;
+    if (!slot)
+        slot = slot_to_use(fd);
     uint32_t found = before | ask(fd, before, &file); /* opened, or a hint, came first */
     if (found & REGULAR && !trib_in_vfork)            /* whose limits need not be its parent's */
         trib_signature_prepare();                     /* before anybody finds the descriptor known, and captures */
@@ -120,7 +114,7 @@ static bool __attribute__((noinline)) look_up(int fd, struct slot *slot, struct 
         atomic_store_explicit(&slot->file, file, memory_order_relaxed);
         /* Fails when the number was closed meanwhile: then the next write asks again. */
         atomic_compare_exchange_strong(&slot->word, &before, found);
-        note_highest(fd);
+        trib_slots_use(fd);
     }
     return describe(fd, found, file, out);
 }
@@ -137,7 +131,7 @@ static bool is_own_code(const void *frame) {
 bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out) {
     if (fd < 0 || !trib_sink_wanted() || is_own_code(frame))
         return false;
-    struct slot *slot = slot_of(fd);
+    struct trib_slot *slot = slot_of(fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
     if (__builtin_expect(!(word & LOOKED_UP), 0))
         return look_up(fd, slot, out);
@@ -148,8 +142,10 @@ bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out
 
 /* Of this life of the number. False: none was seen. */
 static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
-    return word & OPENED && (unsigned)fd < NAMES && trib_name_get(&names[fd], out) &&
-           atomic_load_explicit(&slots[fd].word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
+    const struct trib_name *name = trib_slot_name(fd);
+
+    return word & OPENED && name && trib_name_get(name, out) &&
+           atomic_load_explicit(&trib_slot(fd)->word, memory_order_acquire) / FORGOTTEN == word / FORGOTTEN;
 }
 
 /* Of descriptors that a slot remembers as named: others would be asked about at every write. */
@@ -166,17 +162,19 @@ static uint8_t kind_of(const struct trib_name_text *name) {
 
 /* What was asked is kept: when it is sent, the number may mean another file. */
 static uint32_t owe(int fd, uint32_t word, const struct trib_name_text *name) {
-    if (!(word & OPENED) && (unsigned)fd >= NAMES) {
+    struct trib_name *room = trib_slot_name(fd);
+
+    if (!(word & OPENED) && !room) {
         trib_sink_lose_name();
         return 0;
     }
     if (!(word & OPENED))
-        trib_name_put(&names[fd], name);
+        trib_name_put(room, name);
     return OPENED | OWED;
 }
 
 /* In the cold: once for each descriptor. */
-static void __attribute__((noinline)) find_name(struct trib_descriptor *known, struct slot *slot, uint32_t word) {
+static void __attribute__((noinline)) find_name(struct trib_descriptor *known, struct trib_slot *slot, uint32_t word) {
     struct trib_name_text name = {.length = 0};
     bool has_name = slot && get_name(known->fd, word, &name);
 
@@ -190,7 +188,7 @@ static void __attribute__((noinline)) find_name(struct trib_descriptor *known, s
 }
 
 /* With a later write, as long as the ring of texts is full. */
-static bool __attribute__((noinline)) send_owed(int fd, struct slot *slot, uint32_t word) {
+static bool __attribute__((noinline)) send_owed(int fd, struct trib_slot *slot, uint32_t word) {
     uint64_t file = atomic_load_explicit(&slot->file, memory_order_relaxed);
     struct trib_name_text name = {.length = 0};
 
@@ -201,7 +199,7 @@ static bool __attribute__((noinline)) send_owed(int fd, struct slot *slot, uint3
 }
 
 /* The number's life ends. */
-static void settle(int fd, struct slot *slot) {
+static void settle(int fd, struct trib_slot *slot) {
     uint32_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
 
     check(word);
@@ -210,15 +208,15 @@ static void settle(int fd, struct slot *slot) {
 }
 
 void trib_descriptors_settle(void) {
-    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    uint32_t end = trib_in_vfork ? 0 : trib_slots_end();
 
-    for (uint32_t fd = 0; fd <= end && !trib_in_vfork; fd++)
-        settle((int)fd, &slots[fd]);
+    for (uint32_t fd = 0; fd < end; fd++)
+        settle((int)fd, trib_slot((int)fd));
 }
 
 /* The child of a vfork reads what its parent knows, and keeps nothing. */
 static void __attribute__((noinline)) find_name_of_parent(struct trib_descriptor *known) {
-    struct slot *slot = (unsigned)known->fd < SLOTS && !child.has_own ? &slots[known->fd] : NULL;
+    struct trib_slot *slot = child.has_own ? NULL : trib_slot(known->fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
     struct trib_name_text name = {.length = 0};
 
@@ -244,7 +242,7 @@ void trib_descriptors_child_gone(void) {
 }
 
 void trib_descriptor_name(struct trib_descriptor *known) {
-    struct slot *slot = slot_of(known->fd);
+    struct trib_slot *slot = slot_of(known->fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
 
     if (__builtin_expect(word & NAMED, 1)) {
@@ -259,7 +257,7 @@ void trib_descriptor_name(struct trib_descriptor *known) {
 }
 
 /* A new life of the number. */
-static void begin(struct slot *slot, uint32_t bits) {
+static void begin(struct trib_slot *slot, uint32_t bits) {
     uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
     atomic_store_explicit(&slot->votes, 0, memory_order_relaxed);
@@ -273,7 +271,7 @@ static bool is_for_writing(int flags) {
 }
 
 void trib_descriptor_opened(int fd, const struct trib_opened *how) {
-    struct slot *slot = slot_of(fd);
+    struct trib_slot *slot = is_for_writing(how->flags) ? slot_to_use(fd) : slot_of(fd);
     struct trib_name_text folder = {.length = 0}, name = {.length = 0};
     bool tracked = (how->flags & O_ACCMODE) == O_WRONLY && !(how->flags & O_APPEND) && !how->moves_unseen;
 
@@ -286,16 +284,16 @@ void trib_descriptor_opened(int fd, const struct trib_opened *how) {
         trib_folder_get(&folder);
     if (how->path && (how->flags & O_TMPFILE) != O_TMPFILE) /* that one is its folder's */
         trib_name_join(&folder, how->path, &name);
-    if ((unsigned)fd < NAMES)
-        trib_name_put(&names[fd], &name);
+    if (trib_slot_name(fd))
+        trib_name_put(trib_slot_name(fd), &name);
     atomic_store_explicit(&slot->offset, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->children, atomic_load(&children), memory_order_relaxed);
     begin(slot, OPENED | (how->flags & O_APPEND ? APPENDS : 0) | (tracked ? TRACKED : 0));
-    note_highest(fd);
+    trib_slots_use(fd);
 }
 
 void trib_descriptor_copied(int from, int to) {
-    struct slot *source = from >= 0 ? slot_of(from) : NULL, *slot = to >= 0 ? slot_of(to) : NULL;
+    struct trib_slot *source = from >= 0 ? slot_of(from) : NULL, *slot = to >= 0 ? slot_of(to) : NULL;
     uint32_t word = source ? atomic_load_explicit(&source->word, memory_order_acquire) : 0;
     struct trib_name_text name = {.length = 0};
 
@@ -309,14 +307,14 @@ void trib_descriptor_copied(int from, int to) {
         return;
     if (!name_of(from, word, &name))
         name.length = 0; /* or of another life of the number */
-    if ((unsigned)to < NAMES)
-        trib_name_put(&names[to], &name);
+    if (trib_slot_name(to))
+        trib_name_put(trib_slot_name(to), &name);
     begin(slot, word & (OPENED | APPENDS | (uint32_t)HINT_MASK << HINT_SHIFT));
-    note_highest(to);
+    trib_slots_use(to);
 }
 
 void trib_descriptor_appends(int fd, bool appends) {
-    struct slot *slot = slot_of(fd);
+    struct trib_slot *slot = slot_of(fd);
 
     if (!slot)
         return;
@@ -329,7 +327,7 @@ void trib_descriptor_appends(int fd, bool appends) {
 /* ---- hints ---- */
 
 void trib_descriptor_hinted(int fd, uint64_t hint) {
-    struct slot *slot = slot_of(fd);
+    struct trib_slot *slot = slot_of(fd);
 
     if (!slot || !trib_sink_wanted() || hint > TRIB_HINT_EXTREME)
         return;
@@ -337,7 +335,7 @@ void trib_descriptor_hinted(int fd, uint64_t hint) {
     do {
         hinted = (word & ~((uint32_t)HINT_MASK << HINT_SHIFT)) | (uint32_t)hint << HINT_SHIFT;
     } while (!atomic_compare_exchange_weak(&slot->word, &word, hinted));
-    note_highest(fd);
+    trib_slots_use(fd);
 }
 
 /* Streams have no order that a hint could keep; drives that turn hints into streams only tell them apart. */
@@ -346,7 +344,7 @@ static uint64_t hint_of(uint16_t stream) {
 }
 
 void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes) {
-    struct slot *slot = slot_of(known->fd);
+    struct trib_slot *slot = slot_of(known->fd);
 
     if (!slot || !stream || !trib_may_ask())
         return;
@@ -362,7 +360,7 @@ void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, 
 /* ---- offsets ---- */
 
 uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t length_bytes) {
-    struct slot *slot = slot_of(known->fd);
+    struct trib_slot *slot = slot_of(known->fd);
     bool is_tracked = slot && atomic_load_explicit(&slot->word, memory_order_acquire) & TRACKED &&
                       atomic_load_explicit(&slot->children, memory_order_relaxed) == atomic_load(&children);
 
@@ -384,14 +382,14 @@ uint64_t trib_descriptor_end(const struct trib_descriptor *known, uint64_t lengt
 }
 
 void trib_descriptor_moved(int fd, off_t offset) {
-    struct slot *slot = slot_of(fd);
+    struct trib_slot *slot = slot_of(fd);
 
     if (slot && atomic_load_explicit(&slot->word, memory_order_relaxed) & TRACKED)
         atomic_store_explicit(&slot->offset, (uint64_t)offset, memory_order_relaxed);
 }
 
 void trib_descriptor_shared(int fd) {
-    struct slot *slot = slot_of(fd);
+    struct trib_slot *slot = slot_of(fd);
 
     if (slot)
         atomic_fetch_and_explicit(&slot->word, ~(uint32_t)TRACKED, memory_order_release);
@@ -404,7 +402,7 @@ void trib_descriptors_shared(void) {
 /* ---- ends ---- */
 
 void trib_descriptor_forget(int fd) {
-    struct slot *slot = slot_of(fd);
+    struct trib_slot *slot = slot_of(fd);
 
     if (trib_in_vfork) {
         child.has_own = true;
@@ -418,23 +416,23 @@ void trib_descriptor_forget(int fd) {
 }
 
 void trib_descriptors_forget(unsigned first, unsigned last) {
-    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    uint32_t end = trib_slots_end();
 
     if (trib_in_vfork) {
         child.has_own = true;
         return;
     }
     trib_rings_closed(first, last);
-    for (unsigned fd = first; fd <= last && fd <= end; fd++)
+    for (unsigned fd = first; fd <= last && fd < end; fd++)
         trib_descriptor_forget((int)fd);
 }
 
 bool trib_descriptors_unnamed(uint64_t file) {
-    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    uint32_t end = trib_in_vfork ? 0 : trib_slots_end();
     bool found = false;
 
-    for (uint32_t fd = 0; fd <= end && !trib_in_vfork; fd++) {
-        struct slot *slot = &slots[fd];
+    for (uint32_t fd = 0; fd < end; fd++) {
+        struct trib_slot *slot = trib_slot((int)fd);
         uint32_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
         if (!(word & NAMED) || atomic_load_explicit(&slot->file, memory_order_relaxed) != file)
             continue;
@@ -445,29 +443,33 @@ bool trib_descriptors_unnamed(uint64_t file) {
 }
 
 int trib_descriptor_of(uint64_t file) {
-    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    uint32_t end = trib_slots_end();
 
-    for (uint32_t fd = 0; fd <= end; fd++)
-        if (atomic_load_explicit(&slots[fd].word, memory_order_acquire) & NAMED &&
-            atomic_load_explicit(&slots[fd].file, memory_order_relaxed) == file)
+    for (uint32_t fd = 0; fd < end; fd++) {
+        const struct trib_slot *slot = trib_slot((int)fd);
+        if (atomic_load_explicit(&slot->word, memory_order_acquire) & NAMED &&
+            atomic_load_explicit(&slot->file, memory_order_relaxed) == file)
             return (int)fd;
+    }
     return -1;
 }
 
 void trib_descriptors_inherited(void) {
-    const uint32_t gone = NAMELESS | OWED, end = atomic_load_explicit(&highest, memory_order_relaxed);
+    const uint32_t gone = NAMELESS | OWED, end = trib_slots_end();
 
-    for (uint32_t fd = 0; fd <= end; fd++) {
-        if (atomic_load_explicit(&slots[fd].word, memory_order_relaxed) & gone) /* a store copies the page */
-            atomic_fetch_and_explicit(&slots[fd].word, ~gone, memory_order_relaxed);
-        if (fd < NAMES)
-            trib_name_inherited(&names[fd]);
+    for (uint32_t fd = 0; fd < end; fd++) {
+        struct trib_slot *slot = trib_slot((int)fd);
+        if (atomic_load_explicit(&slot->word, memory_order_relaxed) & gone) /* a store copies the page */
+            atomic_fetch_and_explicit(&slot->word, ~gone, memory_order_relaxed);
+        if (trib_slot_name((int)fd))
+            trib_name_inherited(trib_slot_name((int)fd));
     }
+    trib_slots_inherited();
     trib_rings_clear();
 }
 
 bool trib_descriptor_closing(int fd, struct trib_descriptor *out) {
-    struct slot *slot = fd >= 0 ? slot_of(fd) : NULL;
+    struct trib_slot *slot = fd >= 0 ? slot_of(fd) : NULL;
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
 
     if (!(word & NAMED))
@@ -476,16 +478,16 @@ bool trib_descriptor_closing(int fd, struct trib_descriptor *out) {
 }
 
 void trib_descriptors_visit(unsigned first, unsigned last, void (*visit)(const struct trib_descriptor *known)) {
-    uint32_t end = atomic_load_explicit(&highest, memory_order_relaxed);
+    uint32_t end = trib_slots_end();
     struct trib_descriptor known;
 
-    for (unsigned fd = first; fd <= last && fd <= end; fd++)
+    for (unsigned fd = first; fd <= last && fd < end; fd++)
         if (trib_descriptor_closing((int)fd, &known))
             visit(&known);
 }
 
 uint32_t trib_descriptor_life(int fd) {
-    struct slot *slot = fd >= 0 ? slot_of(fd) : NULL;
+    struct trib_slot *slot = fd >= 0 ? slot_of(fd) : NULL;
 
     return slot ? atomic_load_explicit(&slot->word, memory_order_acquire) / FORGOTTEN : 0;
 }

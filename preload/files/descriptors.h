@@ -11,7 +11,7 @@
  * Offset of write(): kept only where nobody else can move it: opened for writing alone, by this process, not for
  * appending, not duplicated, no child since. Everywhere else the kernel is asked after the write.
  *
- * Thread safety: any thread, signal handlers; no locks, no memory of its own but a fixed table. In the child of a
+ * Thread safety: any thread, signal handlers; no locks, no memory of its own but the slots (slots.h). In the child of a
  * vfork, which shares its parent's memory but not its descriptors, nothing is kept; names are its parent's until it
  * changes a descriptor of its own. Keeps errno. */
 #ifndef TRIB_PRELOAD_DESCRIPTORS_H

@@ -96,6 +96,20 @@ TEST_CASE("memory that is locked holds no records for threads that nobody has") 
           }) == 0);
 }
 
+TEST_CASE("memory that may hardly be locked holds what is in use, and a few records") {
+    CHECK(in_child([] {
+              const uint64_t before = status_kb("VmSize"), known = along("abc");
+              trib_signature_give_back_all();
+              struct trib_frame frames[4];
+              struct trib_signature_stats stats;
+              const uint64_t later = along("cba");
+              trib_signature_statistics(&stats);
+              return status_kb("VmSize") < before + 1024 && trib_signature_frames(known, frames, 4) > 0 &&
+                     later != TRIB_SIGNATURE_UNKNOWN && trib_signature_frames(later, frames, 4) == 0 &&
+                     stats.signatures_dropped >= 1 && hits_of_threads(3) > 0;
+          }) == 0);
+}
+
 // Of a process that nobody has extended.
 TEST_CASE("dozens of threads have a memo, hundreds where memory is not counted when it is reserved") {
     along("abc");

@@ -32,15 +32,27 @@ enum trib_device trib_device_of(int fd, dev_t device) {
 void descriptors_spoil(int fd, int what) {
     static const uint32_t faults[] = {LOOKED_UP, NAMED, REGULAR | OWED};
 
-    atomic_store(&slots[fd].word, faults[what]);
+    atomic_store(&trib_slot(fd)->word, faults[what]);
 }
 
-void descriptors_write(int fd) {
+void descriptors_give_back(void) {
+    trib_slots_give_back();
+}
+
+bool descriptors_write(int fd) {
     const void *frame[2] = {0};
     struct trib_descriptor known;
 
-    if (trib_descriptor_look(fd, frame, &known))
-        trib_descriptor_name(&known);
+    if (!trib_descriptor_look(fd, frame, &known))
+        return false;
+    trib_descriptor_name(&known);
+    return true;
+}
+
+bool descriptors_remember(int fd) {
+    const struct trib_slot *slot = trib_slot(fd);
+
+    return slot && atomic_load(&slot->word) & NAMED;
 }
 
 void descriptors_close(int fd) {

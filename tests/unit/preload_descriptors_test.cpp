@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/breaker.h"
@@ -25,4 +26,44 @@ TEST_CASE("an entry that says what cannot be trips the breaker") {
     CHECK(trib_broken == 1u << TRIB_CHECK_DESCRIPTORS);
     trib_broken = 0;
     close(fd);
+}
+
+// ctest starts a process for each case.
+TEST_CASE("a program of little memory has few slots, and descriptors beyond are recorded all the same") {
+    trib_test::Folder folder;
+    const int fd = open((folder / "a").c_str(), O_CREAT | O_RDWR, 0600);
+    REQUIRE(fd > 2);
+    struct rlimit limit;
+    REQUIRE(getrlimit(RLIMIT_DATA, &limit) == 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 400 * 128 * (32 + 128); // bytes; a slot and its name take 160, a 128th is for them
+    REQUIRE(setrlimit(RLIMIT_DATA, &limit) == 0);
+    CHECK(descriptors_write(dup2(fd, 128))); // the first number whose slot is not there from the start
+    limit.rlim_cur = before;
+    REQUIRE(setrlimit(RLIMIT_DATA, &limit) == 0);
+
+    const int last = dup2(fd, 127 + 400), beyond = dup2(fd, 128 + 400);
+    CHECK(descriptors_write(last));
+    CHECK(descriptors_remember(last));
+    CHECK(descriptors_write(beyond));
+    CHECK(descriptors_write(beyond));
+    CHECK_FALSE(descriptors_remember(beyond));
+    for (const int each : {fd, last, beyond})
+        close(each);
+}
+
+TEST_CASE("what is given back lies behind the last descriptor in use") {
+    trib_test::Folder folder;
+    const int fd = open((folder / "a").c_str(), O_CREAT | O_RDWR, 0600);
+    REQUIRE(fd > 2);
+    const int last = dup2(fd, 300), beyond = dup2(fd, 301);
+    CHECK(descriptors_write(last));
+    descriptors_give_back();
+    CHECK(descriptors_remember(last));
+    CHECK(descriptors_write(fd));
+    CHECK(descriptors_remember(fd));
+    CHECK(descriptors_write(beyond));
+    CHECK_FALSE(descriptors_remember(beyond));
+    for (const int each : {fd, last, beyond})
+        close(each);
 }

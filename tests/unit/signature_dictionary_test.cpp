@@ -77,6 +77,25 @@ TEST_CASE("a dictionary full of frames drops and counts") {
     CHECK(dictionary.dropped == 5);
 }
 
+TEST_CASE("a trimmed dictionary finds what it has, and takes no more") {
+    Dictionary dictionary(1000); // 16 frames each: 31 pages
+    const std::vector<uint64_t> frames(32, 1);
+    for (uint64_t i = 1; i <= 20; i++) // 640 frames: one page and a quarter
+        REQUIRE(trib_dictionary_add(&dictionary, i, frames.data(), 32));
+    const auto page = [&](unsigned number) {
+        unsigned char state;
+        return mincore(reinterpret_cast<char *>(dictionary.frame) + 4096 * number, 4096, &state) == 0;
+    };
+    REQUIRE(page(2));
+    trib_dictionary_trim(&dictionary);
+    CHECK(page(1));
+    CHECK_FALSE(page(2)); // nothing is mapped there
+    CHECK(dictionary.find(20).size() == 32);
+    CHECK_FALSE(trib_dictionary_add(&dictionary, 21, frames.data(), 1));
+    CHECK(dictionary.find(21).empty());
+    CHECK(dictionary.dropped == 1);
+}
+
 TEST_CASE("sizes out of range are refused") {
     struct trib_dictionary dictionary;
     CHECK(trib_dictionary_open(&dictionary, 0) == -EINVAL);

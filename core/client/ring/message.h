@@ -12,7 +12,7 @@
 TRIB_C_BEGIN
 
 #define TRIB_WIRE_MAGIC        0x62697274u /* "trib" */
-#define TRIB_WIRE_VERSION      2u
+#define TRIB_WIRE_VERSION      3u
 
 #define TRIB_PROGRAM_BYTES_MAX 1024u
 

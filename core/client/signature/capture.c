@@ -250,7 +250,14 @@ const char *trib_signature_program(void) {
 
 void trib_signature_give_back(void) {
     if (has_started())
-        trib_thread_give_back();
+        trib_thread_give_back(TRIB_THREADS_KEPT);
+}
+
+void trib_signature_give_back_all(void) {
+    if (!has_started())
+        return;
+    trib_dictionary_trim(&trib_names);
+    trib_thread_give_back(TRIB_THREADS_FEW);
 }
 
 void trib_signature_modules_changed(void) {

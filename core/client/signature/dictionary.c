@@ -3,18 +3,10 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
-#include "base/raw.h"
+#include "base/memory.h"
 
 #define FRAMES_MEAN 16u
-
-static void *map_zeros(size_t bytes) {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    long memory = TRIB_RAW(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-
-    return memory < 0 && memory > -4096 ? NULL : (void *)memory;
-}
 
 int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity) {
     if (capacity == 0 || capacity > 1u << 20)
@@ -23,18 +15,26 @@ int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity) 
     while (slots < 2 * capacity)
         slots *= 2;
     uint32_t frames = capacity * FRAMES_MEAN;
-    struct trib_dictionary_slot *slot = map_zeros(slots * sizeof *slot);
-    TRIB_ATOMIC(uint64_t) *frame = map_zeros(frames * sizeof *frame);
+    struct trib_dictionary_slot *slot = trib_memory_map(slots * sizeof *slot);
+    TRIB_ATOMIC(uint64_t) *frame = trib_memory_map(frames * sizeof *frame);
     if (!slot || !frame) {
         if (slot)
-            TRIB_RAW(SYS_munmap, slot, slots * sizeof *slot);
+            trib_memory_unmap(slot, 0, slots * sizeof *slot);
         if (frame)
-            TRIB_RAW(SYS_munmap, frame, frames * sizeof *frame);
+            trib_memory_unmap(frame, 0, frames * sizeof *frame);
         return -ENOMEM;
     }
     *dictionary = (struct trib_dictionary){
         .capacity = capacity, .slots = slots, .frames_max = frames, .slot = slot, .frame = frame};
     return 0;
+}
+
+void trib_dictionary_trim(struct trib_dictionary *dictionary) {
+    uint32_t used = atomic_load(&dictionary->frames_used), before = dictionary->frames_max;
+
+    dictionary->frames_max = used;
+    if (dictionary->frame)
+        trib_memory_unmap(dictionary->frame, used * sizeof *dictionary->frame, before * sizeof *dictionary->frame);
 }
 
 /* The slot that holds the signature, or the free one where it belongs. There is always a free one.

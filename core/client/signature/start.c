@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "base/raw.h"
 #include "loader.h"
 #include "modules.h"
@@ -15,7 +15,6 @@
 
 #define DICTIONARY_SIGNATURES 16384u /* 2.5 MiB of address space; pages are touched as signatures come */
 #define DICTIONARY_BYTES_EACH 160u
-#define SHARE_OF_LIMIT        128u
 #define WAIT_NS               50000ull /* a look at whether another thread has started */
 #define WAIT_TURNS            5000u    /* 250 ms: as long as a join may take; the other may be off its processor */
 
@@ -24,28 +23,11 @@ TRIB_ATOMIC(bool) trib_start_by_hand;
 static TRIB_ATOMIC(int) starter; /* the process whose thread is at it */
 struct trib_dictionary trib_names;
 
-/* A limited program gets a small part of its limit. */
-static rlim_t least_limit_bytes(void) {
-    const int resources[] = {RLIMIT_AS, RLIMIT_DATA};
-    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-    rlim_t least = RLIM_INFINITY;
-
-    for (unsigned i = 0; i < 2; i++)
-        if (TRIB_RAW(SYS_prlimit64, 0, resources[i], 0, &limit) == 0 && limit.rlim_cur < least)
-            least = limit.rlim_cur;
-    return least;
-}
-
-static uint32_t at_most(rlim_t value, uint32_t most) {
-    return value < most ? (uint32_t)value : most;
-}
-
 static void reserve(void) {
-    rlim_t limit = least_limit_bytes();
-    rlim_t share = limit == RLIM_INFINITY ? RLIM_INFINITY : limit / SHARE_OF_LIMIT;
+    uint64_t share = trib_memory_share_bytes();
 
-    (void)trib_dictionary_open(&trib_names, at_most(share / DICTIONARY_BYTES_EACH, DICTIONARY_SIGNATURES));
-    trib_thread_reserve(at_most(share / sizeof(struct trib_thread), TRIB_THREADS_MAX));
+    (void)trib_dictionary_open(&trib_names, trib_memory_fits(share, DICTIONARY_BYTES_EACH, DICTIONARY_SIGNATURES));
+    trib_thread_reserve(trib_memory_fits(share, sizeof(struct trib_thread), TRIB_THREADS_MAX));
 }
 
 static void first_step(void) {
@@ -64,6 +46,7 @@ static void first_step(void) {
 
 /* The thread that was at it is its parent's. */
 static void child_forked(void) {
+    trib_thread_child_forked();
     if (atomic_load(&trib_start_state) == TRIB_START_RUNS) /* a store copies the page */
         atomic_store(&trib_start_state, TRIB_START_NONE);
 }

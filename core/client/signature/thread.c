@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/raw.h"
 #include "own_stack.h"
 
-#define PAGE_BYTES    4096u
 #define PROBES        64u
 #define KEYS_IN_BLOCK 32u /* glibc allocates for keys beyond */
 
@@ -62,25 +62,20 @@ void trib_thread_extend(void) {
         (void)open_records(count);
 }
 
-/* Whole pages of [first, end). */
 static void unmap(uint32_t first, uint32_t end) {
-    uintptr_t from = ((uintptr_t)&records[first] + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    uintptr_t to = (uintptr_t)&records[end] / PAGE_BYTES * PAGE_BYTES;
-
-    if (to > from)
-        munmap((void *)from, to - from);
+    trib_memory_unmap(records, first * sizeof *records, end * sizeof *records);
 }
 
-void trib_thread_give_back(void) {
-    uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire), first = TRIB_THREADS_KEPT;
+void trib_thread_give_back(uint32_t kept) {
+    uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire), first = kept;
     uint32_t later = atomic_exchange_explicit(&later_count, 0, memory_order_acq_rel);
 
     if (later)
         unmap(count, later);
-    if (count <= TRIB_THREADS_KEPT)
+    if (atomic_load_explicit(&claim_count, memory_order_relaxed) <= kept)
         return;
-    atomic_store_explicit(&claim_count, TRIB_THREADS_KEPT, memory_order_relaxed);
-    for (uint32_t i = TRIB_THREADS_KEPT; i < count; i++) {
+    atomic_store_explicit(&claim_count, kept, memory_order_relaxed);
+    for (uint32_t i = kept; i < count; i++) {
         uintptr_t free_place = 0;
         if (!atomic_load_explicit(&was_used[i], memory_order_relaxed) &&
             atomic_compare_exchange_strong(&owner[i], &free_place, NOBODY))
@@ -102,7 +97,7 @@ static void thread_ended(void *arg) {
     atomic_store_explicit(&owner[thread - records], 0, memory_order_release);
 }
 
-static void child_forked(void) {
+void trib_thread_child_forked(void) {
     uint32_t count = atomic_load_explicit(&record_count, memory_order_acquire);
     uintptr_t control = count ? (uintptr_t)pthread_self() : 0;
 
@@ -120,7 +115,6 @@ void trib_thread_prepare(void) {
         else
             pthread_key_delete(key);
     }
-    pthread_atfork(NULL, NULL, child_forked);
 }
 
 /* ---- claiming ---- */

@@ -24,6 +24,7 @@
  * limit its own address space at any time. */
 #define TRIB_THREADS_MAX  512u
 #define TRIB_THREADS_KEPT 64u
+#define TRIB_THREADS_FEW  4u /* of a program that may lock no more */
 
 struct trib_thread {
     struct trib_stack stack; /* of the thread; low == high if unknown */
@@ -41,8 +42,9 @@ struct trib_thread {
 extern __thread struct trib_thread *trib_thread_current
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* What takes locks, at start-up: key and fork handler. */
+/* What takes locks, at start-up: the key. */
 void trib_thread_prepare(void);
+void trib_thread_child_forked(void); /* in the child */
 
 /* Before the first capture: address space for `count` records, fewer or none without memory. TRIB_THREADS_KEPT of them
  * can be used at once, which is what a system that counts memory when it is reserved (vm.overcommit_memory=2) is asked
@@ -50,8 +52,8 @@ void trib_thread_prepare(void);
 void trib_thread_reserve(uint32_t count);
 void trib_thread_extend(void);
 
-/* Unmaps the records that nobody has ever used, but for TRIB_THREADS_KEPT. Any thread. */
-void trib_thread_give_back(void);
+/* Unmaps the records that nobody has ever used, but for the first `kept`. Any thread. */
+void trib_thread_give_back(uint32_t kept);
 
 /* Claims a record for the calling thread and finds its stack bounds; `frame` is an address on the stack in use. NULL if
  * there is none left, or if this is a signal handler in the middle of its thread's claim. Async-signal-safe. */

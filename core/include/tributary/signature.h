@@ -99,6 +99,10 @@ TRIB_EXPORT const char *trib_signature_program(void);
  * before it. */
 TRIB_EXPORT void trib_signature_give_back(void);
 
+/* Also what is reserved for paths that nobody has taken yet and for threads beyond a few: what comes later is captured
+ * without a name, and more slowly. No other thread may capture meanwhile, nor a signal handler. */
+TRIB_EXPORT void trib_signature_give_back_all(void);
+
 /* Frames of a captured signature. Returns the number of frames (0 if unknown), writes at most
  * `capacity`. */
 TRIB_EXPORT unsigned trib_signature_frames(uint64_t signature, struct trib_frame *frames, unsigned capacity);

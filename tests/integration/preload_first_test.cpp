@@ -40,6 +40,16 @@ bool runs(const FakeDaemon &daemon, const std::string &how) {
 
 } // namespace
 
+TEST_CASE("a thread that waits for another's first write, wherever that one is, knows its program's name") {
+    FakeDaemon daemon;
+    for (int i = 0; i < kTries && daemon.joins() <= 5; i++)
+        if (!runs(daemon, "wait_for_each_call"))
+            return;
+    CHECK(daemon.joins() > 5);
+    for (const std::string &program : daemon.programs())
+        CHECK(program == path());
+}
+
 TEST_CASE("a process whose first write never comes to its end goes by the name that it was called by") {
     FakeDaemon daemon;
     std::set<std::string> names;

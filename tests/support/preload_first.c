@@ -25,7 +25,17 @@ static int steps_end(struct steps *steps) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 3;
 }
 
-/* The other thread's first write waits for this one's in vain. */
+/* The other thread's first write waits for this one's, for as long as it takes to make some hundred system calls. */
+static int wait_for_each_call(void) {
+    struct steps steps = {.call = STEPS_ANY_CALL, .second_calls = 600};
+    int code = 0;
+
+    for (; code == 0 && !steps.is_over; steps.number++)
+        code = steps.number == 1000 ? 4 : steps_end(&steps);
+    return code;
+}
+
+/* The other thread waits in vain. */
 static int wait_for_name(void) {
     struct steps steps = {.call = SYS_readlinkat};
 
@@ -50,8 +60,10 @@ static int limit_child(void) {
 }
 
 int main(int count, char **values) {
-    static const struct hazard programs[] = {
-        {"wait_for_name", wait_for_name}, {"limit_child", limit_child}, {NULL, NULL}};
+    static const struct hazard programs[] = {{"wait_for_each_call", wait_for_each_call},
+                                             {"wait_for_name", wait_for_name},
+                                             {"limit_child", limit_child},
+                                             {NULL, NULL}};
     char *again[] = {"another-name", values[1], values[2], NULL};
 
     if (count != 3)

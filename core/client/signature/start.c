@@ -83,10 +83,11 @@ bool trib_start(void) {
     if (atomic_load_explicit(&trib_start_state, memory_order_acquire) == TRIB_START_DONE)
         return true;
     TRIB_RAW(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof all);
+    if (atomic_load_explicit(&trib_start_state, memory_order_acquire) == TRIB_START_NONE)
+        atomic_store(&starter, (int)TRIB_RAW(SYS_getpid)); /* before anybody can find that it runs */
     bool is_first = atomic_compare_exchange_strong_explicit(&trib_start_state, &none, TRIB_START_RUNS,
                                                             memory_order_acq_rel, memory_order_acquire);
     if (is_first) {
-        atomic_store(&starter, (int)TRIB_RAW(SYS_getpid));
         first_step();
         if (trib_loader_can_find())
             trib_loader_name_program();

@@ -42,6 +42,7 @@ static void close_all(struct trib_listener *listener) {
     for (unsigned i = 0; i < listener->discard_count; i++)
         close(listener->discards[i]);
     listener->discard_count = 0;
+    listener->is_somebody_waiting = false;
 }
 
 /* Joining does not wait for the descriptors: a thread counts as ended before it closes them. */
@@ -65,6 +66,11 @@ void trib_closer_run(struct trib_listener *listener) {
 }
 
 void trib_closer_add(struct trib_listener *listener, int fd) {
+    trib_closer_add_later(listener, fd);
+    listener->is_somebody_waiting = true;
+}
+
+void trib_closer_add_later(struct trib_listener *listener, int fd) {
     if (listener->discard_count == TRIB_DISCARDS_MAX)
         trib_closer_run(listener);
     trib_listener_unwatch(listener, fd);

@@ -168,7 +168,7 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
     int ring = -1, own = trib_exchange_peer(connection->fd), process = own >= 0 ? own : sent;
 
     if (own >= 0 && sent >= 0)
-        trib_closer_add(listener, sent);
+        trib_closer_add_later(listener, sent);
     if (request->epoch == recorder->table->epoch)
         answer.code = -EALREADY;
     else if (connection->joined)
@@ -187,7 +187,7 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
     if (ring >= 0)
         close(ring);
     if (process >= 0 && (answer.code || connection->joined->process != process))
-        trib_closer_add(listener, process);
+        trib_closer_add_later(listener, process);
 }
 
 void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection) {

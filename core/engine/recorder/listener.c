@@ -100,7 +100,7 @@ static void refuse(struct trib_listener *listener, struct trib_connection *conne
 /* What is watched by a pidfd that others have, too, is theirs to prolong: its last close goes through all of it. */
 static void drop(struct trib_listener *listener, int process) {
     if (process >= 0)
-        trib_closer_add(listener, process);
+        trib_closer_add_later(listener, process);
 }
 
 /* Nothing is received of somebody who is not on the list: his message is closed with the connection, which waits for
@@ -275,7 +275,8 @@ static void *listen_for_ever(void *arg) {
                 serve(listener, &listener->connections[tag & 0xffff]);
         }
         end_idle_connections(listener);
-        trib_closer_run(listener);
+        if (listener->is_somebody_waiting || count <= 0)
+            trib_closer_run(listener);
         trib_stock_fill(listener);
     }
     return NULL;

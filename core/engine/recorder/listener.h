@@ -49,8 +49,9 @@ struct trib_listener {
     unsigned stock_count;
     struct trib_connection connections[TRIB_CONNECTIONS_MAX];
     unsigned connection_count;
-    int discards[TRIB_DISCARDS_MAX]; /* connections to be closed aside */
+    int discards[TRIB_DISCARDS_MAX]; /* connections and pidfds to be closed aside */
     unsigned discard_count;
+    bool is_somebody_waiting; /* at the other end of one */
     uint32_t next_number;
     char answer[TRIB_ANSWER_BYTES_MAX];
 };
@@ -75,8 +76,10 @@ int trib_exchange_peer(int socket);
 long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign);
 bool trib_exchange_is_whole(const struct trib_request *request, long length);
 
-/* A connection that may have messages with descriptors in it, or a pidfd of others; run closes all of them, aside. */
+/* A connection that may have messages with descriptors in it; run closes all of them, aside. */
 void trib_closer_add(struct trib_listener *listener, int fd);
+/* A pidfd that others have, too: nobody waits for its close, and a thread for each would cost a join 50 us. */
+void trib_closer_add_later(struct trib_listener *listener, int fd);
 void trib_closer_run(struct trib_listener *listener);
 /* A descriptor that came from a user and is no pidfd: closed aside. Without room it must not be received. */
 bool trib_closer_has_room(uid_t user);

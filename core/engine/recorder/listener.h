@@ -66,7 +66,7 @@ void trib_stock_drop(struct trib_listener *listener);
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
                         const struct trib_request *request, int sent);
 /* The process could not map its ring. */
-void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection);
+void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection, uint32_t error);
 
 bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table);
 /* A pidfd of the process that connected, which nobody else has; -1: the kernel gives none. */

@@ -112,7 +112,7 @@ static void turn_away(struct trib_listener *listener, struct trib_connection *co
     if (!connection->is_refused && trib_exchange_send(connection->fd, &answer, -1, -1) &&
         epoll_ctl(listener->poll, EPOLL_CTL_MOD, connection->fd, &hangup) == 0) {
         connection->is_refused = true;
-        atomic_fetch_add(&listener->recorder->refused, 1);
+        trib_recorder_refuse(listener->recorder, &connection->peer, -EACCES);
     } else {
         end_connection(listener, connection);
     }

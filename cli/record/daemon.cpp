@@ -96,19 +96,6 @@ void say_ready(int fd, int code, const std::string &sentence) {
     close(fd);
 }
 
-bool answers(const std::string &address) {
-    sockaddr_un to = {};
-    to.sun_family = AF_UNIX;
-    if (address.size() >= sizeof to.sun_path)
-        return false;
-    std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    bool connected = fd >= 0 && connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof to) == 0;
-    if (fd >= 0)
-        close(fd);
-    return connected;
-}
-
 // Two processes that name the same options may start at the same moment: one daemon serves both. Held until it listens.
 class StartLock {
   public:
@@ -211,7 +198,7 @@ int daemon(const DaemonOptions &options) {
         lock.emplace(address);
         sweep(address);
     }
-    if (options.is_private && answers(address)) {
+    if (options.is_private && daemon_answers(address)) {
         say_ready(options.ready, 0, "");
         return EXIT_OK;
     }

@@ -13,6 +13,7 @@
 #include <tributary/status.h>
 
 #include "common/failure.h"
+#include "common/json.h"
 #include "common/table.h"
 #include "record/address.h"
 #include "record/daemon.h"
@@ -108,6 +109,22 @@ void print(const trib_status &status, const std::string &name) {
                              printable(status.trace_stopped)));
 }
 
+// `trib status --json pg` asks the daemon of no name and writes a file pg; whoever has a daemon pg means that.
+void check_no_name(const std::string &json) {
+    const bool is_name = !json.empty() && json.find('/') == std::string::npos && json[0] != '.' && json != "-";
+    std::string address;
+    try {
+        address = is_name && access(json.c_str(), F_OK) != 0 ? daemon_address(json, false) : "";
+    } catch (const Failure &) {
+        return; // no daemon has such a name
+    }
+    if (!address.empty() && daemon_answers(address))
+        throw Failure(EXIT_USAGE,
+                      fmt::format("'{0}' is the name of a daemon, and --json takes the next word for a file: "
+                                  "trib status --json=FILE {0}, or trib status {0} --json",
+                                  json));
+}
+
 } // namespace
 
 int control_daemon(const std::string &name, const std::string &what) {
@@ -127,16 +144,26 @@ std::string ask_status(const std::string &address, trib_status_kind kind) {
     return ask(address, TRIB_REQUEST_STATUS, kind);
 }
 
+bool daemon_answers(const std::string &address) {
+    sockaddr_un to = {};
+    to.sun_family = AF_UNIX;
+    if (address.size() >= sizeof to.sun_path)
+        return false;
+    std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool connected = fd >= 0 && connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof to) == 0;
+    if (fd >= 0)
+        close(fd);
+    return connected;
+}
+
 int daemon_status(const StatusOptions &options) {
+    if (options.json && !options.is_named)
+        check_no_name(*options.json);
     const std::string address = daemon_address(options.name, false);
     if (options.openmetrics || options.json) {
         const std::string text = ask_status(address, options.json ? TRIB_STATUS_JSON : TRIB_STATUS_OPENMETRICS);
-        const bool to_file = options.json && !options.json->empty() && *options.json != "-";
-        FILE *out = to_file ? std::fopen(options.json->c_str(), "we") : stdout;
-        bool good = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
-        good = (!to_file || !out || std::fclose(out) == 0) && good;
-        if (!good)
-            throw Failure(EXIT_RUNTIME, *options.json + ": " + std::strerror(errno));
+        write_text(text, options.json.value_or(""));
         return EXIT_OK;
     }
     print(status_of(address, ask_status(address, TRIB_STATUS_RECORD)), address);

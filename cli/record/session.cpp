@@ -16,6 +16,7 @@
 #include "common/failure.h"
 #include "common/json.h"
 #include "common/option_text.h"
+#include "common/output_file.h"
 #include "common/table.h"
 #include "record/address.h"
 #include "record/child.h"
@@ -46,6 +47,8 @@ std::string pipeline_options(const SessionOptions &options, const std::string &p
     text.set("session", path);
     if (text.get("trace") == "-")
         throw Failure(EXIT_USAGE, "standard output belongs to the command: the trace needs a file");
+    if (options.json && is_same_file(*options.json, text.get("trace")))
+        throw Failure(EXIT_USAGE, "--json and the trace name one file: '" + *options.json + "'");
     return text.text();
 }
 
@@ -219,7 +222,7 @@ int run_session(const SessionOptions &options, bool has_drive) {
     const std::string library = find_preload(options.preload);
     const std::string path = options.path.empty() ? fresh_address() : options.path;
     Result result;
-    const std::string uncovered = not_covered(options.command[0]);
+    const std::string uncovered = not_covered(find_command(options.command[0]));
     Child child;
     Recorder recorder(pipeline_options(options, path));
     start(child, options, environment(library, path));

@@ -80,7 +80,7 @@ void say(const char *name, const std::string &text) {
 }
 
 void print(const trib_status &status, const std::string &name) {
-    say("daemon", fmt::format("{}{}", name, status.paused ? ", paused" : ""));
+    say("daemon", name + (status.paused ? fmt::format(", paused for {} s", status.paused_seconds) : ""));
     say("policy", status.policy);
     say("drive",
         fmt::format("{}: placement {} ({})", status.drive, trib_placement_name(status.placement), status.evidence));
@@ -88,24 +88,26 @@ void print(const trib_status &status, const std::string &name) {
         fmt::format("{} now, {} so far, {} rejoined after a restart, {} refused", grouped(status.processes_live),
                     grouped(status.processes), grouped(status.joins_again), grouped(status.joins_refused)));
     say("written",
-        fmt::format("{} in {} events", size_text(static_cast<double>(status.written_bytes)), grouped(status.events)));
+        fmt::format("{} in {}", size_text(static_cast<double>(status.written_bytes)), counted(status.events, "event")));
     const std::string causes = lost_causes(status);
-    say("lost", fmt::format("{} events ({}){}{}", grouped(status.events_dropped),
+    say("lost", fmt::format("{} ({}){}{}", counted(status.events_dropped, "event"),
                             size_text(static_cast<double>(status.bytes_dropped)), causes.empty() ? "" : ": ", causes));
     say("faults", fmt::format("rings damaged: {}, adapters that gave up: {}", grouped(status.rings_damaged),
                               grouped(status.broken)));
-    say("uncovered",
-        fmt::format("{} start{}{}{}", grouped(status.starts_uncovered), status.starts_uncovered == 1 ? "" : "s",
-                    status.uncovered[0] ? ": " : "", printable(status.uncovered)));
-    say("learned", fmt::format("{} writers in {} streams, from {}", grouped(status.attributes), status.streams_used,
-                               size_text(static_cast<double>(status.clock_bytes))));
+    say("uncovered", fmt::format("{}{}{}", counted(status.starts_uncovered, "start"), status.uncovered[0] ? ": " : "",
+                                 printable(status.uncovered)));
+    say("learned",
+        fmt::format("{} in {}, from {}", counted(status.attributes, "writer"), counted(status.streams_used, "stream"),
+                    size_text(static_cast<double>(status.clock_bytes))));
     if (status.waf > 0)
-        say("WAF", fmt::format("{} ({} pages written, {} copied)", fixed(status.waf, 3), grouped(status.host_pages),
+        say("WAF", fmt::format("{} ({} written, {} copied)", fixed(status.waf, 3), counted(status.host_pages, "page"),
                                grouped(status.gc_pages)));
     if (status.drive_errors)
-        say("full", fmt::format("{} writes refused: {}", grouped(status.drive_errors), drive_advice(status.drive)));
-    say("trace", fmt::format("{}, {} errors{}{}", size_text(static_cast<double>(status.trace_bytes)),
-                             grouped(status.trace_errors), status.trace_stopped[0] ? "; stopped: " : "",
+        say("full",
+            fmt::format("{} refused, the first after {}: {}", counted(status.drive_errors, "write"),
+                        size_text(static_cast<double>(status.drive_refused_from_bytes)), drive_advice(status.drive)));
+    say("trace", fmt::format("{}, {}{}{}", size_text(static_cast<double>(status.trace_bytes)),
+                             counted(status.trace_errors, "error"), status.trace_stopped[0] ? "; stopped: " : "",
                              printable(status.trace_stopped)));
 }
 

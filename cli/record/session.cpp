@@ -150,6 +150,10 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
         fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy, status.drive,
                    status.waf > 0 ? fixed(status.waf, 3) : "unknown", status.streams_used,
                    status.streams_used == 1 ? "" : "s", trib_placement_name(status.placement), status.evidence);
+    if (has_drive && status.drive_errors)
+        fmt::print(stderr, "trib: of what came after the first {} the drive refused {}: {}\n",
+                   size_text(static_cast<double>(status.drive_refused_from_bytes)),
+                   counted(status.drive_errors, "write"), drive_advice(status.drive));
     if (!result.has_ended)
         fmt::print(stderr, "trib: {} processes still ran when recording ended\n", grouped(status.processes_live));
     if (result.starts_uncovered)
@@ -194,6 +198,7 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                          {"erases", status.erases},
                          {"streams_used", status.streams_used},
                          {"errors", status.drive_errors},
+                         {"refused_from_bytes", status.drive_refused_from_bytes},
                          {"placement", trib_placement_name(status.placement)},
                          {"evidence", status.evidence}};
     return json;

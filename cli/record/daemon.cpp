@@ -135,8 +135,11 @@ class Signals {
   public:
     Signals() {
         sigemptyset(&ending_);
-        for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+        for (int signal : {SIGINT, SIGTERM, SIGQUIT})
             sigaddset(&ending_, signal);
+        struct sigaction inherited = {};
+        if (sigaction(SIGHUP, nullptr, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+            sigaddset(&ending_, SIGHUP); // under nohup(1) it would be waited for in spite of that
         pthread_sigmask(SIG_BLOCK, &ending_, nullptr);
         struct sigaction ignore = {};
         ignore.sa_handler = SIG_IGN;

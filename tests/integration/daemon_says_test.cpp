@@ -38,6 +38,18 @@ TEST_CASE("a file at the socket's path is no other daemon") {
         has(run({"timeout", "10", kTrib, "daemon", one.socket(), "--set", "drive=none"}).err, "another daemon has it"));
 }
 
+TEST_CASE("under nohup a daemon stays when its terminal goes") {
+    Folder folder;
+    const std::string command = "'" + kTrib + "' daemon --address " + (folder / "s") + " --set drive=none";
+    const pid_t pid = start({"/bin/sh", "-c", "trap '' HUP; exec " + command}, {}, folder / "err");
+    REQUIRE(comes_true([&] { return trib({"status", folder / "s"}).code == 0; }));
+    kill(pid, SIGHUP);
+    std::this_thread::sleep_for(500ms);
+    CHECK(waitpid(pid, nullptr, WNOHANG) == 0);
+    CHECK(trib({"daemon", "stop", folder / "s"}).code == 0);
+    CHECK(comes_true([&] { return waitpid(pid, nullptr, WNOHANG) == pid; }));
+}
+
 TEST_CASE("one of a thing is one") {
     const Daemon daemon({"--drive", "none"});
     const std::string nothing = trib({"status", daemon.socket()}).out;

@@ -6,9 +6,9 @@ usage: run_page.py PAGE FOLDER_OF_TRIB FOLDER_OF_LIBRARIES
 
 Blocks fenced as "console run" hold "$ command" lines, each followed by what it prints. All blocks of a page are one
 shell in an empty folder. A whole number below 10, 0 above all, is compared as it stands, with its unit; other numbers,
-sizes, times and runs of spaces may differ, but nothing is 0 that the page does not show as 0. "..." stands for any text, alone
-on a line for any lines, and a rule of dashes for one of any length. A command must succeed, unless "# exit N" ends its
-line. What a command in the background prints is waited for for five seconds."""
+sizes, times and runs of spaces may differ, but nothing is 0 that the page does not show as 0. "..." stands for any
+text, alone on a line for any lines, and a rule of dashes for one of any length. A command must succeed, unless
+"# exit N" ends its line. What a command in the background prints is waited for for five seconds."""
 import os
 import re
 import subprocess

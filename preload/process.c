@@ -110,7 +110,8 @@ static void hook(void) {
         return;
     is_hooked = true;
     trib_signature_prepare_by_hand(); /* a program may lock itself in before its first write */
-    (void)trib_entry_patch();         /* else what stdio writes goes unseen */
+    if (trib_entry_patch() != 0)      /* a reason to join, though nothing is written yet */
+        trib_sink_uncovered(trib_signature_program(), TRIB_UNCOVERED_STDIO);
     pthread_atfork(trib_child_comes, NULL, in_child);
     trib_folder_start();
 }

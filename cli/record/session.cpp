@@ -152,8 +152,12 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
     if (result.starts_uncovered)
         fmt::print(stderr, "trib: not covered, {} start{}: {}; what they write is not in the record\n",
                    grouped(result.starts_uncovered), result.starts_uncovered == 1 ? "" : "s", result.uncovered);
-    else if (status.processes == 0)
-        fmt::print(stderr, "trib: no process took part: none wrote a regular file\n");
+    if (status.joins_refused)
+        fmt::print(stderr, "trib: processes tried to join {} in vain; what they wrote meanwhile is not in the record\n",
+                   status.joins_refused == 1 ? "once" : grouped(status.joins_refused) + " times");
+    else if (status.processes == 0 && !result.starts_uncovered)
+        fmt::print(stderr, "trib: no process took part: none wrote a regular file, or none that did could join "
+                           "(docs/operations/troubleshooting.md)\n");
     if (result.closed)
         fmt::print(stderr, "trib: the record is not complete: {}\n", std::strerror(-result.closed));
 }
@@ -172,6 +176,7 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                  {"lost_full", status.lost_full},
                  {"lost_killed", status.lost_killed},
                  {"lost_alone", status.lost_alone},
+                 {"joins_refused", status.joins_refused},
                  {"written_bytes", status.written_bytes},
                  {"policy", status.policy},
                  {"signatures", status.attributes},

@@ -6,11 +6,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
+#include "log/log.h"
 #include "recorder/listener.h"
 
 /* Of one user who is neither root nor the daemon's owner. */
 #define RINGS_OF_USER_MAX 512u
+
+#define REFUSALS_SAID     8u
+#define REFUSALS_PAUSE_NS 60000000000ull /* between those that come later */
+#define ERRORS_END        4096u
 
 /* ---- the stock of rings ---- */
 
@@ -160,6 +166,25 @@ static int give_ring(struct trib_listener *listener, struct trib_connection *con
     return 0;
 }
 
+/* A flood of them must not fill a log. */
+void trib_recorder_refuse(struct trib_recorder *recorder, const struct ucred *peer, int code) {
+    uint64_t now_ns = trib_now_ns();
+
+    atomic_fetch_add(&recorder->refused, 1);
+    if (peer->pid == recorder->refused_pid ||
+        (recorder->refusals_said >= REFUSALS_SAID && now_ns - recorder->refusal_ns < REFUSALS_PAUSE_NS))
+        return;
+    recorder->refused_pid = peer->pid;
+    recorder->refusals_said++;
+    recorder->refusal_ns = now_ns;
+    trib_log(TRIB_LOG_WARNING, "process %ld of user %ld could not join: %s; what it writes is not recorded",
+             (long)peer->pid, (long)peer->uid,
+             code == -EACCES   ? "not in allow="
+             : code == -EUSERS ? "no room"
+             : code == -EPROTO ? "not of this version"
+                               : strerror(-code));
+}
+
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
                         const struct trib_request *request, struct trib_caller caller) {
     struct trib_recorder *recorder = listener->recorder;
@@ -180,7 +205,7 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
     if (answer.code == 0)
         answer.program = connection->joined->program;
     else if (answer.code != -EALREADY)
-        atomic_fetch_add(&recorder->refused, 1);
+        trib_recorder_refuse(recorder, &connection->peer, answer.code);
     bool has_got_it = trib_exchange_send(connection->fd, &answer, ring, recorder->table_fd);
     if (answer.code == 0 && has_got_it)
         count_join(recorder, request);
@@ -192,11 +217,11 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
         close(caller.process);
 }
 
-void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection) {
+void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection, uint32_t error) {
     struct trib_source *source = connection->joined;
 
     if (source && source->generation == connection->generation)
         atomic_store_explicit(&source->gone, true, memory_order_release);
     connection->joined = NULL;
-    atomic_fetch_add(&listener->recorder->refused, 1);
+    trib_recorder_refuse(listener->recorder, &connection->peer, error < ERRORS_END ? -(int)error : -EPROTO);
 }

@@ -92,7 +92,7 @@ static void end_connection(struct trib_listener *listener, struct trib_connectio
 static void refuse(struct trib_listener *listener, struct trib_connection *connection, int code) {
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC, .version = TRIB_WIRE_VERSION, .code = code};
 
-    atomic_fetch_add(&listener->recorder->refused, 1);
+    trib_recorder_refuse(listener->recorder, &connection->peer, code);
     (void)trib_exchange_send(connection->fd, &answer, -1, -1);
     end_connection(listener, connection);
 }
@@ -113,7 +113,7 @@ static void answer(struct trib_listener *listener, struct trib_connection *conne
     else if (request->kind == TRIB_REQUEST_CONTROL)
         control(listener, connection, request->detail);
     else if (request->kind == TRIB_REQUEST_FAILED)
-        trib_listener_take_back(listener, connection);
+        trib_listener_take_back(listener, connection, request->detail);
     else
         refuse(listener, connection, -EPROTO);
 }

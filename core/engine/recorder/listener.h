@@ -70,7 +70,7 @@ void trib_stock_drop(struct trib_listener *listener);
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
                         const struct trib_request *request, struct trib_caller caller);
 /* The process could not map its ring. */
-void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection);
+void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection, uint32_t error);
 
 bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table);
 /* The message's length, 0 = end, or -errno; *caller = from the pidfd that came along. -EBADMSG: something else or more

@@ -101,11 +101,15 @@ enum trib_uncovered {
     TRIB_UNCOVERED_MACHINE = 4,     /* for another machine, or 32 bits */
     TRIB_UNCOVERED_ENVIRONMENT = 5, /* started without the session's variables */
     TRIB_UNCOVERED_USER = 6,        /* another user, who is not on the daemon's list */
-    TRIB_UNCOVERED_COUNT = 7,
+    TRIB_UNCOVERED_STDIO = 7,       /* libc's own write could not be hooked: all but stdio's writes are recorded */
+    TRIB_UNCOVERED_COUNT = 8,
 };
 static inline const char *trib_uncovered_name(uint32_t why) {
     static const char *const names[TRIB_UNCOVERED_COUNT] = {
-        "covered", "setuid", "static", "Go", "another machine", "cleared environment", "another user"};
+        "covered",         "setuid",
+        "static",          "Go",
+        "another machine", "cleared environment",
+        "another user",    "writes of stdio: code may not be changed"};
     return why < TRIB_UNCOVERED_COUNT ? names[why] : "?";
 }
 

@@ -41,8 +41,8 @@ TRIB_EXPORT void trib_client_close(struct trib_client *client);
 /* False while the daemon has paused: nothing need be submitted. */
 TRIB_EXPORT bool trib_client_wanted(const struct trib_client *client);
 
-/* For adapters in whose process a time may come that forbids system calls: whatever makes some asks may_call() before, and
- * calls has_called() after it said yes. At start-up. */
+/* For adapters in whose process a time may come that forbids system calls: whatever makes some asks may_call() before,
+ * and calls has_called() after it said yes. At start-up. */
 TRIB_EXPORT void trib_client_guard(struct trib_client *client, bool (*may_call)(void), void (*has_called)(void));
 
 /* Joins now if it has not yet. 0; -ENOENT, -ECONNREFUSED, -EACCES (not on the daemon's list), -ETIMEDOUT, -EUSERS,

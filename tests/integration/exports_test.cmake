@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each library that goes into other people's programs: the one it is, what it may export besides the interposed calls,
 # and the libraries it may need. RocksDB's are two: the shim, which is preloaded into every process, has no C++; where
-# it finds RocksDB it loads the plugin that was built for that minor version. Only the plugin needs the C++ runtime, which
-# RocksDB itself has loaded.
+# it finds RocksDB it loads the plugin that was built for that minor version. Only the plugin needs the C++ runtime,
+# which RocksDB itself has loaded.
 set(exports_libc "libc[.]so[.]6|ld-linux[-a-z0-9_]*[.]so[.][0-9]")
 set(exports_interfaces "")
 macro(trib_exports library kind interface needed)

@@ -3,8 +3,9 @@
 // /run/tributary: a /run of the test's own keeps it from daemons of this machine.
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
-#include "support/cli.hpp"
+#include "support/daemon.hpp"
 #include "support/skip.hpp"
 
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
@@ -58,6 +59,37 @@ TEST_CASE("the pages of operations do what they show") {
         pages++;
     }
     CHECK(pages >= 4);
+}
+
+TEST_CASE("what monitoring.md names is in the JSON and in the metrics") {
+    const Daemon daemon({"--drive", "none"});
+    const Json json = daemon.status();
+    const std::string metrics = trib({"status", daemon.socket(), "--openmetrics"}).out;
+    const std::string page = read_file(TRIB_SOURCE_DIR "/docs/operations/monitoring.md");
+    const std::regex name("`(\\w+)`"), value("is `?(\"\\w+\"|\\d+)"), row("\\| (`[^|]*) \\| (`[^|]*) \\|");
+    unsigned rows = 0, names = 0;
+    for (const std::string &line : lines_of(page.substr(page.find("| in the JSON |")))) {
+        std::smatch cells, is;
+        if (!std::regex_search(line, cells, row))
+            continue;
+        rows++;
+        const std::string field = cells[1], metric = cells[2];
+        for (auto at = std::sregex_iterator(field.begin(), field.end(), name); at != std::sregex_iterator();
+             ++at, names++) {
+            INFO(line << ": " << at->str(1));
+            REQUIRE(json.contains(at->str(1)));
+            if (std::regex_search(field, is, value)) // of the same type as the value that it says
+                CHECK(json[at->str(1)].is_string() == (is[1].str()[0] == '"'));
+        }
+        for (auto at = std::sregex_iterator(metric.begin(), metric.end(), name); at != std::sregex_iterator(); ++at) {
+            INFO(line << ": " << at->str(1));
+            CHECK(has(metrics, "\n" + at->str(1) + " "));
+        }
+    }
+    CHECK(rows >= 12);
+    CHECK(names >= rows);
+    CHECK(json["placement"] == "none"); // as the page has it
+    CHECK(has(metrics, "\ntributary_placement 0\n"));
 }
 
 TEST_CASE("a page that shows something else is noticed") {

@@ -18,6 +18,7 @@
 #include "libc/raw.h"
 #include "patch/code.h"
 #include "patch/imports.h"
+#include "quiet.h"
 #include "record.h"
 #include "shim.h"
 #include "sink.h"
@@ -32,6 +33,7 @@ void trib_child_comes(void) {
 }
 
 static void in_child(void) {
+    trib_ask_inherited();
     trib_descriptors_inherited();
     trib_mappings_clear();
     if (trib_sink_is_private()) /* its parent may end before it writes, and the daemon with it */
@@ -110,7 +112,8 @@ static void hook(void) {
         return;
     is_hooked = true;
     trib_signature_prepare_by_hand(); /* a program may lock itself in before its first write */
-    (void)trib_entry_patch();         /* else what stdio writes goes unseen */
+    if (trib_entry_patch() != 0)      /* a reason to join, though nothing is written yet */
+        trib_sink_uncovered(trib_signature_program(), TRIB_UNCOVERED_STDIO);
     pthread_atfork(trib_child_comes, NULL, in_child);
     trib_folder_start();
 }

@@ -5,14 +5,18 @@
 #include <vector>
 
 #include "common/failure.h"
+#include "common/output_file.h"
 
 namespace cli {
 
-void add_json_option(CLI::App *command, std::optional<std::string> &json) {
-    command
+CLI::Option *add_json_option(CLI::App *command, std::optional<std::string> &json) {
+    return command
         ->add_option_function<std::vector<std::string>>(
             "--json",
-            [&json](const std::vector<std::string> &given) { json = given.empty() ? std::string() : given.front(); },
+            [&json](const std::vector<std::string> &given) {
+                json = given.empty() ? std::string() : given.front();
+                check_output("--json", *json, OutputForm::json);
+            },
             "Results as JSON, to FILE or alone on standard output")
         ->type_name("FILE")
         ->expected(0, 1)

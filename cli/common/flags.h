@@ -8,8 +8,8 @@
 
 namespace cli {
 
-// --json alone means standard output, --json=FILE a file.
-void add_json_option(CLI::App *command, std::optional<std::string> &json);
+// --json alone means standard output, --json=FILE a file, which is looked at before anything is done.
+CLI::Option *add_json_option(CLI::App *command, std::optional<std::string> &json);
 
 // --policy-pack FILE: loaded as soon as it is read, so that the rest of the line may name its policies.
 void add_policy_packs(CLI::App *command);

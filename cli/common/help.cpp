@@ -11,7 +11,7 @@ namespace {
 class NarrowHelp : public CLI::Formatter {
   public:
     std::string make_option(const CLI::Option *option, bool is_positional) const override {
-        return row(make_option_name(option, is_positional) + make_option_opts(option), make_option_desc(option));
+        return row(make_option_name(option, is_positional) + values_of(option), make_option_desc(option));
     }
     std::string make_subcommand(const CLI::App *command) const override {
         return row(command->get_display_name(true), command->get_description());
@@ -24,6 +24,11 @@ class NarrowHelp : public CLI::Formatter {
     }
 
   private:
+    // A value that may be missing needs the '=': behind a space it could be the next argument.
+    std::string values_of(const CLI::Option *option) const {
+        const bool is_optional = option->get_items_expected_max() == 1 && option->get_items_expected_min() == 0;
+        return is_optional ? "[=" + option->get_type_name() + "]" : make_option_opts(option);
+    }
     std::string row(const std::string &name, const std::string &description) const {
         std::string head = "  " + name;
         std::string above;

@@ -39,6 +39,10 @@ std::string size_text(double bytes) {
     return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"});
 }
 
+std::string counted(uint64_t count, const std::string &word) {
+    return grouped(count) + " " + word + (count == 1 ? "" : "s");
+}
+
 std::string size_option(uint64_t bytes) {
     static const char units[] = {'T', 'G', 'M', 'K'};
     for (unsigned i = 0; i < sizeof(units); i++) {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <regex>
 
+#include "common/failure.h"
 #include "common/flags.h"
+#include "common/output_file.h"
 #include "compare/compare.h"
 #include "compare/replay.h"
 
@@ -45,7 +47,12 @@ void add_replay(CLI::App &app) {
         ->add_option("--dump", options.dump, "State of the drive at the end as JSON, superblock by superblock, to FILE")
         ->type_name("FILE");
     add_json_option(command, options.json);
-    command->callback([kept] { replay(*kept); });
+    command->callback([kept] {
+        check_output("--dump", kept->dump, OutputForm::drive_dump);
+        if (kept->json && is_same_file(*kept->json, kept->dump))
+            throw Failure(EXIT_USAGE, "--json and --dump name one file: '" + kept->dump + "'");
+        replay(*kept);
+    });
 }
 
 void add_regime(CLI::App *command, RegimeOptions &regime) {

@@ -24,15 +24,32 @@ std::string runtime_folder() {
     return fmt::format("/tmp/tributary-{}", geteuid());
 }
 
+bool has_runtime_variable() {
+    const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    return geteuid() != 0 && runtime && runtime[0] == '/';
+}
+
+// In a sticky /tmp nobody can remove what another user made there.
+std::string folder_advice(const std::string &folder) {
+    if (has_runtime_variable())
+        return "it is from XDG_RUNTIME_DIR: set that to a folder of this user, or unset it";
+    struct stat status = {};
+    const bool is_ours = lstat(folder.c_str(), &status) == 0 && status.st_uid == geteuid();
+    return geteuid() == 0 || is_ours ? "remove it, or name the socket with --address"
+                                     : "set XDG_RUNTIME_DIR to a folder of this user, also for the programs that join, "
+                                       "or name the socket with --address";
+}
+
 void make_folder(const std::string &folder) {
     struct stat status = {};
     if (mkdir(folder.c_str(), geteuid() == 0 ? 0755 : 0700) != 0 && errno != EEXIST)
-        throw Failure(EXIT_RUNTIME, folder + ": " + std::strerror(errno));
+        throw Failure(EXIT_RUNTIME, folder + ": " + std::strerror(errno) +
+                                        (has_runtime_variable() ? "; " + folder_advice(folder) : ""));
     bool is_ours = lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
                    !(status.st_mode & (S_IWGRP | S_IWOTH));
     if (!is_ours)
-        throw Failure(EXIT_RUNTIME, folder + ": not a folder of this user that nobody else may write; remove it, or "
-                                             "name the socket with --address");
+        throw Failure(EXIT_RUNTIME,
+                      folder + ": not a folder of this user that nobody else may write; " + folder_advice(folder));
 }
 
 } // namespace

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/child.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/failure.h"
 
 namespace cli {
 
@@ -42,7 +48,43 @@ std::vector<char *> environment_with(const std::vector<std::string> &more) {
     return all;
 }
 
+// 0, or why exec would not take it.
+int exec_error(const std::string &file) {
+    struct stat status = {};
+    if (stat(file.c_str(), &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode))
+        return EACCES;
+    return faccessat(AT_FDCWD, file.c_str(), X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+std::vector<std::string> candidates(const std::string &command) {
+    if (command.empty() || command.find('/') != std::string::npos)
+        return {command};
+    const char *path = std::getenv("PATH"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    std::string folders = path ? path : "/bin:/usr/bin";
+    std::vector<std::string> files;
+    for (size_t at = 0, end; at <= folders.size(); at = end + 1) {
+        end = std::min(folders.find(':', at), folders.size());
+        files.push_back((end == at ? "." : folders.substr(at, end - at)) + "/" + command);
+    }
+    return files;
+}
+
 } // namespace
+
+std::string find_command(const std::string &command) {
+    int error = ENOENT;
+    for (const std::string &file : candidates(command)) {
+        const int why = exec_error(file);
+        if (why == 0)
+            return file;
+        if (why != ENOENT && why != ENOTDIR)
+            error = why; // as exec(3): found, though not to be run
+    }
+    throw Failure(static_cast<ExitCode>(error == ENOENT ? CHILD_NOT_FOUND : CHILD_NOT_EXECUTABLE),
+                  command + ": " + std::strerror(error));
+}
 
 Child::Child() : passed_on_(ending_signals()) {
     sigaddset(&passed_on_, SIGUSR1);

@@ -18,6 +18,10 @@ enum ChildExit : int {
     CHILD_SIGNAL = 128, // plus the signal's number
 };
 
+// Where exec(3) will find the command. Throws Failure: nowhere (127), or nothing that may be run (126), so that a
+// mistyped one moves no trace and starts no recorder.
+std::string find_command(const std::string &command);
+
 class Child {
   public:
     // Blocks the signals that are to be passed on in this and all later threads.

@@ -10,6 +10,7 @@
 #include "common/failure.h"
 #include "common/flags.h"
 #include "common/help.h"
+#include "common/output_file.h"
 #include "record/address.h"
 #include "record/daemon.h"
 #include "record/session.h"
@@ -38,7 +39,9 @@ CLI::App *add_session(CLI::App &app, const char *name, const char *help, Session
     command->add_option("--set", options.set, "More options, key=value[,key=value...]; they win");
     command->add_flag("--users", options.users, "Processes of other users take part, too");
     command->add_flag("--no-wait", options.no_wait, "End with CMD, even if it left processes behind");
-    command->add_option("--json", options.json, "Summary as JSON")->type_name("FILE");
+    command->add_option("--json", options.json, "Summary as JSON")
+        ->type_name("FILE")
+        ->each([](const std::string &file) { check_output("--json", file, OutputForm::json); });
     command->add_option("--preload", options.preload, "libtributary-preload.so, if not beside trib")->type_name("FILE");
     command->add_option("--session", options.path, "Socket that the processes join [one in /tmp]")->type_name("FILE");
     return command;
@@ -107,10 +110,14 @@ void add_status(CLI::App &app) {
     auto kept = std::make_shared<StatusOptions>();
     StatusOptions &options = *kept;
     CLI::App *command = app.add_subcommand("status", "What a running daemon has seen, placed and lost");
-    command->add_option("name", options.name, "Of the daemon, or its socket's path")->capture_default_str();
-    add_json_option(command, options.json);
-    command->add_flag("--openmetrics", options.openmetrics, "As OpenMetrics text, for a collector");
-    command->callback([kept] { (void)daemon_status(*kept); });
+    CLI::Option *name =
+        command->add_option("name", options.name, "Of the daemon, or its socket's path")->capture_default_str();
+    CLI::Option *json = add_json_option(command, options.json);
+    command->add_flag("--openmetrics", options.openmetrics, "As OpenMetrics text, for a collector")->excludes(json);
+    command->callback([kept, name] {
+        kept->is_named = name->count() > 0;
+        (void)daemon_status(*kept);
+    });
 }
 
 void add_top(CLI::App &app) {

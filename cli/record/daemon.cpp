@@ -96,19 +96,6 @@ void say_ready(int fd, int code, const std::string &sentence) {
     close(fd);
 }
 
-bool answers(const std::string &address) {
-    sockaddr_un to = {};
-    to.sun_family = AF_UNIX;
-    if (address.size() >= sizeof to.sun_path)
-        return false;
-    std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    bool connected = fd >= 0 && connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof to) == 0;
-    if (fd >= 0)
-        close(fd);
-    return connected;
-}
-
 // Two processes that name the same options may start at the same moment: one daemon serves both. Held until it listens.
 class StartLock {
   public:
@@ -148,8 +135,11 @@ class Signals {
   public:
     Signals() {
         sigemptyset(&ending_);
-        for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+        for (int signal : {SIGINT, SIGTERM, SIGQUIT})
             sigaddset(&ending_, signal);
+        struct sigaction inherited = {};
+        if (sigaction(SIGHUP, nullptr, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+            sigaddset(&ending_, SIGHUP); // under nohup(1) it would be waited for in spite of that
         pthread_sigmask(SIG_BLOCK, &ending_, nullptr);
         struct sigaction ignore = {};
         ignore.sa_handler = SIG_IGN;
@@ -211,7 +201,7 @@ int daemon(const DaemonOptions &options) {
         lock.emplace(address);
         sweep(address);
     }
-    if (options.is_private && answers(address)) {
+    if (options.is_private && daemon_answers(address)) {
         say_ready(options.ready, 0, "");
         return EXIT_OK;
     }

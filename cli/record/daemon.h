@@ -28,9 +28,12 @@ int control_daemon(const std::string &name, const std::string &what);
 struct StatusOptions {
     std::string name = "default";
     std::optional<std::string> json;
-    bool openmetrics = false;
+    bool openmetrics = false, is_named = false; // the name was given
 };
 int daemon_status(const StatusOptions &options);
+
+// Somebody listens at the socket.
+bool daemon_answers(const std::string &address);
 
 // What a daemon says of itself. Throws Failure: nobody answers at the socket.
 std::string ask_status(const std::string &address, trib_status_kind kind);

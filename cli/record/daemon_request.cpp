@@ -13,6 +13,7 @@
 #include <tributary/status.h>
 
 #include "common/failure.h"
+#include "common/json.h"
 #include "common/table.h"
 #include "record/address.h"
 #include "record/daemon.h"
@@ -79,7 +80,7 @@ void say(const char *name, const std::string &text) {
 }
 
 void print(const trib_status &status, const std::string &name) {
-    say("daemon", fmt::format("{}{}", name, status.paused ? ", paused" : ""));
+    say("daemon", name + (status.paused ? fmt::format(", paused for {} s", status.paused_seconds) : ""));
     say("policy", status.policy);
     say("drive",
         fmt::format("{}: placement {} ({})", status.drive, trib_placement_name(status.placement), status.evidence));
@@ -87,25 +88,43 @@ void print(const trib_status &status, const std::string &name) {
         fmt::format("{} now, {} so far, {} rejoined after a restart, {} refused", grouped(status.processes_live),
                     grouped(status.processes), grouped(status.joins_again), grouped(status.joins_refused)));
     say("written",
-        fmt::format("{} in {} events", size_text(static_cast<double>(status.written_bytes)), grouped(status.events)));
+        fmt::format("{} in {}", size_text(static_cast<double>(status.written_bytes)), counted(status.events, "event")));
     const std::string causes = lost_causes(status);
-    say("lost", fmt::format("{} events ({}){}{}", grouped(status.events_dropped),
+    say("lost", fmt::format("{} ({}){}{}", counted(status.events_dropped, "event"),
                             size_text(static_cast<double>(status.bytes_dropped)), causes.empty() ? "" : ": ", causes));
     say("faults", fmt::format("rings damaged: {}, adapters that gave up: {}", grouped(status.rings_damaged),
                               grouped(status.broken)));
-    say("uncovered",
-        fmt::format("{} start{}{}{}", grouped(status.starts_uncovered), status.starts_uncovered == 1 ? "" : "s",
-                    status.uncovered[0] ? ": " : "", printable(status.uncovered)));
-    say("learned", fmt::format("{} writers in {} streams, from {}", grouped(status.attributes), status.streams_used,
-                               size_text(static_cast<double>(status.clock_bytes))));
+    say("uncovered", fmt::format("{}{}{}", counted(status.starts_uncovered, "start"), status.uncovered[0] ? ": " : "",
+                                 printable(status.uncovered)));
+    say("learned",
+        fmt::format("{} in {}, from {}", counted(status.attributes, "writer"), counted(status.streams_used, "stream"),
+                    size_text(static_cast<double>(status.clock_bytes))));
     if (status.waf > 0)
-        say("WAF", fmt::format("{} ({} pages written, {} copied)", fixed(status.waf, 3), grouped(status.host_pages),
+        say("WAF", fmt::format("{} ({} written, {} copied)", fixed(status.waf, 3), counted(status.host_pages, "page"),
                                grouped(status.gc_pages)));
     if (status.drive_errors)
-        say("full", fmt::format("{} writes refused: {}", grouped(status.drive_errors), drive_advice(status.drive)));
-    say("trace", fmt::format("{}, {} errors{}{}", size_text(static_cast<double>(status.trace_bytes)),
-                             grouped(status.trace_errors), status.trace_stopped[0] ? "; stopped: " : "",
+        say("full",
+            fmt::format("{} refused, the first after {}: {}", counted(status.drive_errors, "write"),
+                        size_text(static_cast<double>(status.drive_refused_from_bytes)), drive_advice(status.drive)));
+    say("trace", fmt::format("{}, {}{}{}", size_text(static_cast<double>(status.trace_bytes)),
+                             counted(status.trace_errors, "error"), status.trace_stopped[0] ? "; stopped: " : "",
                              printable(status.trace_stopped)));
+}
+
+// `trib status --json pg` asks the daemon of no name and writes a file pg; whoever has a daemon pg means that.
+void check_no_name(const std::string &json) {
+    const bool is_name = !json.empty() && json.find('/') == std::string::npos && json[0] != '.' && json != "-";
+    std::string address;
+    try {
+        address = is_name && access(json.c_str(), F_OK) != 0 ? daemon_address(json, false) : "";
+    } catch (const Failure &) {
+        return; // no daemon has such a name
+    }
+    if (!address.empty() && daemon_answers(address))
+        throw Failure(EXIT_USAGE,
+                      fmt::format("'{0}' is the name of a daemon, and --json takes the next word for a file: "
+                                  "trib status --json=FILE {0}, or trib status {0} --json",
+                                  json));
 }
 
 } // namespace
@@ -127,16 +146,26 @@ std::string ask_status(const std::string &address, trib_status_kind kind) {
     return ask(address, TRIB_REQUEST_STATUS, kind);
 }
 
+bool daemon_answers(const std::string &address) {
+    sockaddr_un to = {};
+    to.sun_family = AF_UNIX;
+    if (address.size() >= sizeof to.sun_path)
+        return false;
+    std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool connected = fd >= 0 && connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof to) == 0;
+    if (fd >= 0)
+        close(fd);
+    return connected;
+}
+
 int daemon_status(const StatusOptions &options) {
+    if (options.json && !options.is_named)
+        check_no_name(*options.json);
     const std::string address = daemon_address(options.name, false);
     if (options.openmetrics || options.json) {
         const std::string text = ask_status(address, options.json ? TRIB_STATUS_JSON : TRIB_STATUS_OPENMETRICS);
-        const bool to_file = options.json && !options.json->empty() && *options.json != "-";
-        FILE *out = to_file ? std::fopen(options.json->c_str(), "we") : stdout;
-        bool good = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
-        good = (!to_file || !out || std::fclose(out) == 0) && good;
-        if (!good)
-            throw Failure(EXIT_RUNTIME, *options.json + ": " + std::strerror(errno));
+        write_text(text, options.json.value_or(""));
         return EXIT_OK;
     }
     print(status_of(address, ask_status(address, TRIB_STATUS_RECORD)), address);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/preload_library.h"
 
-#include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <unistd.h>
 #include <vector>
 
@@ -37,25 +35,7 @@ std::string find_preload(const std::string &given) {
                                     "or name it with --preload");
 }
 
-namespace {
-
-std::string resolved(const std::string &command) {
-    if (command.find('/') != std::string::npos)
-        return command;
-    const char *path = std::getenv("PATH"); // NOLINT(concurrency-mt-unsafe): nobody sets it
-    std::istringstream folders(path ? path : "/usr/bin:/bin");
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        std::string file = (folder.empty() ? "." : folder) + "/" + command;
-        if (access(file.c_str(), X_OK) == 0)
-            return file;
-    }
-    return "";
-}
-
-} // namespace
-
-std::string not_covered(const std::string &command) {
-    std::string file = resolved(command);
+std::string not_covered(const std::string &file) {
     trib_uncovered why = trib_program_uncovered(file.c_str());
     return why ? file + " (" + trib_uncovered_name(why) + ")" : "";
 }

@@ -16,6 +16,7 @@
 #include "common/failure.h"
 #include "common/json.h"
 #include "common/option_text.h"
+#include "common/output_file.h"
 #include "common/table.h"
 #include "record/address.h"
 #include "record/child.h"
@@ -46,6 +47,8 @@ std::string pipeline_options(const SessionOptions &options, const std::string &p
     text.set("session", path);
     if (text.get("trace") == "-")
         throw Failure(EXIT_USAGE, "standard output belongs to the command: the trace needs a file");
+    if (options.json && is_same_file(*options.json, text.get("trace")))
+        throw Failure(EXIT_USAGE, "--json and the trace name one file: '" + *options.json + "'");
     return text.text();
 }
 
@@ -147,13 +150,21 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
         fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy, status.drive,
                    status.waf > 0 ? fixed(status.waf, 3) : "unknown", status.streams_used,
                    status.streams_used == 1 ? "" : "s", trib_placement_name(status.placement), status.evidence);
+    if (has_drive && status.drive_errors)
+        fmt::print(stderr, "trib: of what came after the first {} the drive refused {}: {}\n",
+                   size_text(static_cast<double>(status.drive_refused_from_bytes)),
+                   counted(status.drive_errors, "write"), drive_advice(status.drive));
     if (!result.has_ended)
         fmt::print(stderr, "trib: {} processes still ran when recording ended\n", grouped(status.processes_live));
     if (result.starts_uncovered)
         fmt::print(stderr, "trib: not covered, {} start{}: {}; what they write is not in the record\n",
                    grouped(result.starts_uncovered), result.starts_uncovered == 1 ? "" : "s", result.uncovered);
-    else if (status.processes == 0)
-        fmt::print(stderr, "trib: no process took part: none wrote a regular file\n");
+    if (status.joins_refused)
+        fmt::print(stderr, "trib: processes tried to join {} in vain; what they wrote meanwhile is not in the record\n",
+                   status.joins_refused == 1 ? "once" : grouped(status.joins_refused) + " times");
+    else if (status.processes == 0 && !result.starts_uncovered)
+        fmt::print(stderr, "trib: no process took part: none wrote a regular file, or none that did could join "
+                           "(docs/operations/troubleshooting.md)\n");
     if (result.closed)
         fmt::print(stderr, "trib: the record is not complete: {}\n", std::strerror(-result.closed));
 }
@@ -172,6 +183,7 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                  {"lost_full", status.lost_full},
                  {"lost_killed", status.lost_killed},
                  {"lost_alone", status.lost_alone},
+                 {"joins_refused", status.joins_refused},
                  {"written_bytes", status.written_bytes},
                  {"policy", status.policy},
                  {"signatures", status.attributes},
@@ -191,6 +203,7 @@ Json json_of(const SessionOptions &options, const Result &result, bool has_drive
                          {"erases", status.erases},
                          {"streams_used", status.streams_used},
                          {"errors", status.drive_errors},
+                         {"refused_from_bytes", status.drive_refused_from_bytes},
                          {"placement", trib_placement_name(status.placement)},
                          {"evidence", status.evidence}};
     return json;
@@ -219,7 +232,7 @@ int run_session(const SessionOptions &options, bool has_drive) {
     const std::string library = find_preload(options.preload);
     const std::string path = options.path.empty() ? fresh_address() : options.path;
     Result result;
-    const std::string uncovered = not_covered(options.command[0]);
+    const std::string uncovered = not_covered(find_command(options.command[0]));
     Child child;
     Recorder recorder(pipeline_options(options, path));
     start(child, options, environment(library, path));

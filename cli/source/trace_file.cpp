@@ -6,10 +6,13 @@
 #include <ctime>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <mutex>
+#include <set>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "common/failure.h"
+#include "common/table.h"
 
 namespace cli {
 
@@ -36,6 +39,15 @@ bool wait_for_recorder(const std::string &path) {
     return is_recorded;
 }
 
+// A trace is opened more than once, perhaps by several threads.
+void say_once(const std::string &sentence) {
+    static std::mutex mutex;
+    static std::set<std::string> said;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (said.insert(sentence).second)
+        fmt::print(stderr, "trib: {}\n", sentence);
+}
+
 } // namespace
 
 TraceFile::TraceFile(const std::string &path, bool truncated_ok) : plain_(path), truncated_ok_(truncated_ok) {
@@ -52,7 +64,9 @@ TraceFile::TraceFile(const std::string &path, bool truncated_ok) : plain_(path),
     if (rc)
         throw Failure(EXIT_RUNTIME, core_failure(rc, error.text).what());
     if (files_missing())
-        fmt::print(stderr, "trib: {}: the first {} file(s) of this recording are gone\n", path, files_missing());
+        say_once(fmt::format("{}: {} of this recording {} gone", path,
+                             files_missing() == 1 ? "the first file" : "the first " + counted(files_missing(), "file"),
+                             files_missing() == 1 ? "is" : "are"));
 }
 
 TraceFile::~TraceFile() {

@@ -44,9 +44,11 @@ struct trib_live {
     uint64_t began_ns;
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
+    uint64_t refused_from_bytes;    /* written when the drive refused a write first */
     int first_error;
-    bool trace_stopped;   /* what it refuses from then on is no error of its own */
-    trib_seen_table seen; /* signatures whose frames are in the trace */
+    bool trace_stopped;          /* what it refuses from then on is no error of its own */
+    trib_seen_table seen;        /* signatures whose frames are in the trace */
+    _Atomic(uint64_t) paused_ns; /* since when, 0: not */
     struct trib_paths *paths;
     struct trib_metrics_file *metrics; /* NULL: nobody asked for one */
     struct trib_event batch[BATCH_EVENTS];
@@ -155,6 +157,28 @@ static void on_uncovered(void *arg, enum trib_uncovered why, const char *path) {
     check_trace(live, trib_trace_write_note(live->trace, note));
 }
 
+/* A trace says where nothing was recorded: what is written meanwhile is no gap that anybody counts. */
+static void note_pause(struct trib_live *live) {
+    uint64_t since_ns = atomic_load(&live->paused_ns), now_ns = trib_now_ns();
+    char note[64] = "paused: what is written from here on is not recorded";
+
+    if (trib_recorder_is_paused(live->recorder) == (since_ns != 0))
+        return;
+    if (since_ns)
+        snprintf(note, sizeof note, "resumed after %.1f s", (double)(now_ns - since_ns) / 1e9);
+    atomic_store(&live->paused_ns, since_ns ? 0 : now_ns);
+    if (live->trace)
+        check_trace(live, trib_trace_write_note(live->trace, note));
+}
+
+static void say_refused(struct trib_live *live, int code) {
+    const struct trib_pipeline *pipeline = live->pipeline;
+
+    live->refused_from_bytes = trib_state_clock(pipeline->state) - pipeline->opened_clock_bytes;
+    trib_log(TRIB_LOG_ERROR, "event %llu: %s; the program goes on", (unsigned long long)pipeline->counters.events,
+             strerror(-code));
+}
+
 /* ---- maintenance thread ---- */
 
 static unsigned take_batch(struct trib_live *live) {
@@ -215,11 +239,11 @@ static unsigned run_batch(struct trib_live *live) {
             record(live, event);
         int rc = trib_flow_run(pipeline, event);
         if (rc && pipeline->counters.drive_errors++ == 0)
-            trib_log(TRIB_LOG_ERROR, "event %llu: %s; the program goes on",
-                     (unsigned long long)pipeline->counters.events, strerror(-rc));
+            say_refused(live, rc);
         publish_place(live, event);
     }
     record_gap(live);
+    note_pause(live);
     if (live->trace && count == 0)
         check_trace(live, trib_trace_flush(live->trace)); /* idle: let readers catch up */
     trib_state_unlock(pipeline->state);
@@ -274,6 +298,13 @@ void trib_pipeline_drain(struct trib_pipeline *pipeline) {
         nanosleep(&(struct timespec){.tv_nsec = POLL_NS_MIN / 4}, NULL);
 }
 
+static void fill_pause(const struct trib_live *live, struct trib_status *out) {
+    uint64_t since_ns = atomic_load(&live->paused_ns);
+
+    out->paused = trib_recorder_is_paused(live->recorder);
+    out->paused_seconds = out->paused && since_ns ? (trib_now_ns() - since_ns) / 1000000000u : 0;
+}
+
 void trib_live_status(const struct trib_live *live, struct trib_status *out) {
     struct trib_recorder_counts counts;
 
@@ -296,28 +327,14 @@ void trib_live_status(const struct trib_live *live, struct trib_status *out) {
         snprintf(out->trace_stopped, sizeof out->trace_stopped, "%s", trib_trace_writer_stopped(live->trace));
     out->metrics_errors = live->metrics ? trib_metrics_file_errors(live->metrics) : 0;
     out->pid = (uint32_t)getpid();
-    out->paused = trib_recorder_is_paused(live->recorder);
+    fill_pause(live, out);
+    out->drive_refused_from_bytes = live->refused_from_bytes;
     out->uptime_seconds = (trib_now_ns() - live->began_ns) / 1000000000u;
     out->trace_bytes = live->trace ? trib_trace_writer_bytes(live->trace) : 0;
 }
 
 static struct timespec time_of(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-}
-
-/* Of rows that do not fit into an answer the smallest of the longer table are left out. */
-static long format_answer(const struct trib_status *status, struct trib_status_tables *tables, uint32_t kind,
-                          char *text, size_t capacity) {
-    long length;
-
-    while ((length = trib_status_format(status, tables, (enum trib_status_kind)kind, text, capacity)) == -ENOSPC &&
-           tables->path_count + tables->producer_count > 0) {
-        if (tables->path_count >= tables->producer_count)
-            tables->path_count /= 2;
-        else
-            tables->producer_count /= 2;
-    }
-    return length;
 }
 
 /* Of everything submitted before; with tables, unless somebody asked a moment ago: collectors must not hold up those
@@ -339,7 +356,7 @@ static void look(struct trib_live *live, struct trib_status *out, struct trib_st
     if (tables)
         *tables = live->tables;
     pthread_mutex_unlock(&live->snapshot_mutex);
-    out->paused = trib_recorder_is_paused(live->recorder); /* whoever just paused it wants to see that */
+    fill_pause(live, out); /* whoever just paused it wants to see that */
 }
 
 /* On the recorder's thread. */
@@ -349,7 +366,7 @@ static long answer_status(void *arg, uint32_t format, char *text, size_t capacit
 
     look(live, &status, format == TRIB_STATUS_RECORD ? NULL : &live->shown);
     if (format != TRIB_STATUS_RECORD)
-        return format_answer(&status, &live->shown, format, text, capacity);
+        return trib_tables_format(&status, &live->shown, format, text, capacity);
     memcpy(text, &status, sizeof status);
     return sizeof status;
 }
@@ -365,7 +382,7 @@ static long metrics_text(void *arg, char *text, size_t capacity) {
         trib_pipeline_status(live->pipeline, &status);
         trib_tables_fill(&live->metrics_shown, live->pipeline, live->paths, live->recorder);
     }
-    return format_answer(&status, &live->metrics_shown, TRIB_STATUS_PROMETHEUS, text, capacity);
+    return trib_tables_format(&status, &live->metrics_shown, TRIB_STATUS_PROMETHEUS, text, capacity);
 }
 
 void trib_pipeline_pause(struct trib_pipeline *pipeline, bool pause) {

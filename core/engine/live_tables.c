@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live_tables.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,4 +188,18 @@ void trib_tables_fill(struct trib_status_tables *out, struct trib_pipeline *pipe
     out->producer_total = trib_recorder_producers(recorder, out->producers, TRIB_STATUS_PRODUCERS_MAX);
     out->producer_count =
         out->producer_total < TRIB_STATUS_PRODUCERS_MAX ? out->producer_total : TRIB_STATUS_PRODUCERS_MAX;
+}
+
+long trib_tables_format(const struct trib_status *status, struct trib_status_tables *tables, uint32_t kind, char *text,
+                        size_t capacity) {
+    long length;
+
+    while ((length = trib_status_format(status, tables, (enum trib_status_kind)kind, text, capacity)) == -ENOSPC &&
+           tables->path_count + tables->producer_count > 0) {
+        if (tables->path_count >= tables->producer_count)
+            tables->path_count /= 2;
+        else
+            tables->producer_count /= 2;
+    }
+    return length;
 }

@@ -26,5 +26,10 @@ void trib_paths_signature(struct trib_paths *paths, uint64_t signature, const st
 void trib_tables_fill(struct trib_status_tables *out, struct trib_pipeline *pipeline, const struct trib_paths *paths,
                       const struct trib_recorder *recorder);
 
+/* Of rows that do not fit into an answer the smallest of the longer table are left out. As trib_status_format; any
+ * thread's own tables. */
+long trib_tables_format(const struct trib_status *status, struct trib_status_tables *tables, uint32_t kind, char *text,
+                        size_t capacity);
+
 TRIB_C_END
 #endif

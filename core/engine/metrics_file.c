@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct trib_metrics_file {
     pthread_mutex_t mutex;
     pthread_cond_t ended;
     bool end;
+    int held; /* the version that is there, locked: another daemon sees that somebody writes it */
     _Atomic(uint64_t) errors;
     char text[TEXT_BYTES_MAX];
 };
@@ -38,6 +40,30 @@ static int write_all(int fd, const char *text, size_t length) {
         length -= done > 0 ? (size_t)done : 0;
     }
     return 0;
+}
+
+static int open_version(const struct trib_metrics_file *file) {
+    return open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
+static void hold_version(struct trib_metrics_file *file) {
+    int fd = open_version(file), before = file->held;
+
+    if (fd >= 0)
+        (void)flock(fd, LOCK_SH | LOCK_NB);
+    file->held = fd;
+    if (before >= 0)
+        close(before);
+}
+
+/* A warning and no more: any user who may read the file could hold such a lock. */
+static void warn_of_another(const struct trib_metrics_file *file) {
+    int fd = open_version(file);
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        trib_log(TRIB_LOG_WARNING, "metrics-file %s: another daemon writes it, too; name another file", file->path);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* O_EXCL: nobody's link is followed, and nobody's file is written. */
@@ -59,6 +85,8 @@ static int write_version(struct trib_metrics_file *file) {
         code = -errno;
     if (code)
         (void)unlink(file->part);
+    else
+        hold_version(file);
     return code;
 }
 
@@ -129,6 +157,8 @@ int trib_metrics_file_open(struct trib_metrics_file **out, const struct trib_met
     file->config = *config;
     snprintf(file->path, sizeof file->path, "%s", config->path);
     snprintf(file->part, sizeof file->part, "%s.part", file->path);
+    file->held = -1;
+    warn_of_another(file);
     int code = start(file);
     if (code) {
         free(file);
@@ -146,6 +176,8 @@ void trib_metrics_file_close(struct trib_metrics_file *file) {
     pthread_cond_signal(&file->ended);
     pthread_mutex_unlock(&file->mutex);
     pthread_join(file->thread, NULL);
+    if (file->held >= 0)
+        close(file->held);
     pthread_cond_destroy(&file->ended);
     pthread_mutex_destroy(&file->mutex);
     free(file);

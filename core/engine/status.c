@@ -47,6 +47,7 @@ static const struct field fields[] = {
     FIELD(trace_errors, U64, true, "Failures to write the trace"),
     FIELD(trace_stopped, TEXT, false, "Why nothing more is recorded"),
     FIELD(drive_errors, U64, true, "Writes that the drive refused"),
+    FIELD(drive_refused_from_bytes, U64, false, "Bytes written when the drive first refused a write"),
     FIELD(host_pages, U64, true, "Pages written to the drive"),
     FIELD(gc_pages, U64, true, "Pages that garbage collection copied"),
     FIELD(erases, U64, true, "Superblocks erased"),
@@ -62,6 +63,7 @@ static const struct field fields[] = {
     FIELD(uncovered, TEXT, false, "The first of those programs"),
     FIELD(pid, U32, false, "Process number of the daemon"),
     FIELD(paused, U32, false, "1 while processes submit nothing"),
+    FIELD(paused_seconds, U64, false, "How long this pause has lasted"),
     FIELD(uptime_seconds, U64, false, "How long the daemon has run"),
     FIELD(metrics_errors, U64, true, "Failures to write the file of metrics"),
 };

@@ -61,6 +61,27 @@ TEST_CASE("only as many earlier traces are kept as asked for") {
     REQUIRE(read_trace(path).texts == std::vector<std::string>{"e"});
 }
 
+TEST_CASE("when fewer are kept than before, the newest stay") {
+    ScratchFolder folder;
+    const auto path = folder.file("t");
+    for (const char *note : {"a", "b", "c", "d", "e"})
+        write_note_trace(path, note);
+    write_bytes(path + ".6", "somebody's database");
+    write_note_trace(path, "f", 2);
+    REQUIRE(read_trace(path).texts == std::vector<std::string>{"f"});
+    REQUIRE(read_trace(path + ".1").texts == std::vector<std::string>{"e"});
+    REQUIRE_FALSE(is_there(path + ".3"));
+    REQUIRE_FALSE(is_there(path + ".4"));
+    REQUIRE(read_bytes(path + ".6") == "somebody's database");
+    write_note_trace(path, "g", 2);
+    REQUIRE(read_trace(path + ".1").texts == std::vector<std::string>{"f"});
+    REQUIRE(read_trace(path + ".2").texts == std::vector<std::string>{"e"});
+    trib_trace_writer *other = open_writer(path + ".3"); // a recording of that name, going on
+    write_note_trace(path, "h", 2);
+    REQUIRE(trib_trace_writer_close(other) == 0);
+    REQUIRE(is_there(path + ".3"));
+}
+
 TEST_CASE("a hole among the earlier traces is filled, nothing more is moved") {
     ScratchFolder folder;
     const auto path = folder.file("t");

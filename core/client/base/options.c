@@ -92,13 +92,30 @@ static int bad_value(const struct trib_option_spec *spec, const char *value, con
     return trib_fail(error, -EINVAL, "option '%s': '%s' is not valid; expected %s", spec->key, value, expected);
 }
 
+struct bound {
+    char text[32];
+};
+
+/* As it would be given: 1M, not 1048576. */
+static struct bound bound_of(const struct trib_option_spec *spec, double number) {
+    struct bound bound;
+    unsigned unit = 0;
+
+    while (spec->type == TRIB_OPTION_SIZE && unit < 4 && number >= 1024 && (uint64_t)number % 1024 == 0) {
+        number /= 1024;
+        unit++;
+    }
+    snprintf(bound.text, sizeof bound.text, "%.15g%.1s", number, &"\0KMGT"[unit]);
+    return bound;
+}
+
 static int check_range(const struct trib_option_spec *spec, const char *value, double number,
                        struct trib_error *error) {
     bool bounded = spec->minimum != 0 || spec->maximum != 0;
 
     if (bounded && !(number >= spec->minimum && number <= spec->maximum))
-        return trib_fail(error, -EINVAL, "option '%s': %s is outside %.15g..%.15g", spec->key, value, spec->minimum,
-                         spec->maximum);
+        return trib_fail(error, -EINVAL, "option '%s': %s is outside %s..%s", spec->key, value,
+                         bound_of(spec, spec->minimum).text, bound_of(spec, spec->maximum).text);
     return 0;
 }
 

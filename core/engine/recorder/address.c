@@ -118,6 +118,16 @@ static int listen_locked(int fd, const struct sockaddr_un *address, const struct
     return code;
 }
 
+static const char *reason_of(const char *path, int code) {
+    struct stat status;
+
+    if (code != -EADDRINUSE)
+        return strerror(-code);
+    return lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode)
+               ? "what is there is no socket; move it away, or name another path"
+               : "another daemon has it";
+}
+
 int trib_address_listen(const char *path, const struct trib_access *access, int *out, struct trib_error *error) {
     struct sockaddr_un address;
     int code = address_of(&address, path, error);
@@ -130,8 +140,7 @@ int trib_address_listen(const char *path, const struct trib_access *access, int 
     code = listen_locked(fd, &address, access);
     if (code) {
         close(fd);
-        return trib_fail(error, code, "socket %s: %s", path,
-                         code == -EADDRINUSE ? "another daemon has it" : strerror(-code));
+        return trib_fail(error, code, "socket %s: %s", path, reason_of(path, code));
     }
     *out = fd;
     return 0;

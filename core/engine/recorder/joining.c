@@ -6,11 +6,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
+#include "log/log.h"
 #include "recorder/listener.h"
 
 /* Of one user who is neither root nor the daemon's owner. */
 #define RINGS_OF_USER_MAX 512u
+
+#define REFUSALS_SAID     8u
+#define REFUSALS_PAUSE_NS 60000000000ull /* between those that come later */
+#define ERRORS_END        4096u
 
 /* ---- the stock of rings ---- */
 
@@ -109,21 +115,17 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
 }
 
 /* A process whose end nobody would ever tell must not get a ring for ever. */
-static int watch_process(struct trib_listener *listener, struct trib_source *source, struct trib_caller caller,
-                         const struct ucred *peer, const struct trib_request *request) {
+static int watch_process(struct trib_listener *listener, struct trib_source *source, int process,
+                         const struct ucred *peer) {
     uint64_t index = (uint64_t)(source - listener->recorder->sources);
     uint64_t tag = TRIB_TAG_PROCESS | (uint64_t)(source->generation & 0xffffffu) << 16 | index;
 
     source->user = peer->uid;
-    source->pid = caller.pid;
+    source->pid = peer->pid;
     source->process = -1;
-    if (caller.process >= 0 && trib_listener_watch(listener, caller.process, tag) == 0)
-        source->process = caller.process;
-    else if (peer->pid > 0 && request->pid) /* a kernel without pidfds: same namespace, or it would not be visible */
-        source->pid = (pid_t)request->pid;
-    else
-        return -EPROTO;
-    return 0;
+    if (process >= 0 && trib_listener_watch(listener, process, tag) == 0)
+        source->process = process;
+    return source->process >= 0 || source->pid > 0 ? 0 : -EPROTO;
 }
 
 static void count_join(struct trib_recorder *recorder, const struct trib_request *request) {
@@ -136,14 +138,14 @@ static void count_join(struct trib_recorder *recorder, const struct trib_request
 
 /* 0: `fd` is the ring's, to be sent and closed. */
 static int give_ring(struct trib_listener *listener, struct trib_connection *connection,
-                     const struct trib_request *request, struct trib_caller caller, int *fd) {
+                     const struct trib_request *request, int process, int *fd) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_source *source = find_source(recorder, connection->peer.uid);
     struct trib_stock ring;
 
     if (!source)
         return -EUSERS;
-    int code = watch_process(listener, source, caller, &connection->peer, request);
+    int code = watch_process(listener, source, process, &connection->peer);
     if (code)
         return code;
     if (!take_stock(listener, &ring)) {
@@ -160,8 +162,27 @@ static int give_ring(struct trib_listener *listener, struct trib_connection *con
     return 0;
 }
 
+/* A flood of them must not fill a log. */
+void trib_recorder_refuse(struct trib_recorder *recorder, const struct ucred *peer, int code) {
+    uint64_t now_ns = trib_now_ns();
+
+    atomic_fetch_add(&recorder->refused, 1);
+    if (peer->pid == recorder->refused_pid ||
+        (recorder->refusals_said >= REFUSALS_SAID && now_ns - recorder->refusal_ns < REFUSALS_PAUSE_NS))
+        return;
+    recorder->refused_pid = peer->pid;
+    recorder->refusals_said++;
+    recorder->refusal_ns = now_ns;
+    trib_log(TRIB_LOG_WARNING, "process %ld of user %ld could not join: %s; what it writes is not recorded",
+             (long)peer->pid, (long)peer->uid,
+             code == -EACCES   ? "not in allow="
+             : code == -EUSERS ? "no room"
+             : code == -EPROTO ? "not of this version"
+                               : strerror(-code));
+}
+
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
-                        const struct trib_request *request, struct trib_caller caller) {
+                        const struct trib_request *request, int sent) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC,
                                  .version = TRIB_WIRE_VERSION,
@@ -169,18 +190,20 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
                                  .ring_bytes = (uint32_t)recorder->ring_bytes,
                                  .table_bytes = sizeof *recorder->table,
                                  .epoch = recorder->table->epoch};
-    int ring = -1;
+    int ring = -1, own = trib_exchange_peer(connection->fd), process = own >= 0 ? own : sent;
 
+    if (own >= 0 && sent >= 0)
+        trib_closer_add_later(listener, sent);
     if (request->epoch == recorder->table->epoch)
         answer.code = -EALREADY;
     else if (connection->joined)
         answer.code = -EPROTO;
     else
-        answer.code = give_ring(listener, connection, request, caller, &ring);
+        answer.code = give_ring(listener, connection, request, process, &ring);
     if (answer.code == 0)
         answer.program = connection->joined->program;
     else if (answer.code != -EALREADY)
-        atomic_fetch_add(&recorder->refused, 1);
+        trib_recorder_refuse(recorder, &connection->peer, answer.code);
     bool has_got_it = trib_exchange_send(connection->fd, &answer, ring, recorder->table_fd);
     if (answer.code == 0 && has_got_it)
         count_join(recorder, request);
@@ -188,15 +211,15 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
         atomic_store_explicit(&connection->joined->gone, true, memory_order_release);
     if (ring >= 0)
         close(ring);
-    if (caller.process >= 0 && (answer.code || connection->joined->process != caller.process))
-        close(caller.process);
+    if (process >= 0 && (answer.code || connection->joined->process != process))
+        trib_closer_add_later(listener, process);
 }
 
-void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection) {
+void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection, uint32_t error) {
     struct trib_source *source = connection->joined;
 
     if (source && source->generation == connection->generation)
         atomic_store_explicit(&source->gone, true, memory_order_release);
     connection->joined = NULL;
-    atomic_fetch_add(&listener->recorder->refused, 1);
+    trib_recorder_refuse(listener->recorder, &connection->peer, error < ERRORS_END ? -(int)error : -EPROTO);
 }

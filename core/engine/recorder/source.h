@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 
 #include <tributary/client.h>
 
@@ -74,6 +75,11 @@ struct trib_recorder {
     uint64_t horizon_ns, complete_ns, last_out_ns, checked_ns;
     bool stopped, is_last_round, warned, wants_places;
 
+    /* The listener's: what was said of those who may not join. */
+    pid_t refused_pid;
+    uint32_t refusals_said;
+    uint64_t refusal_ns;
+
     _Atomic(uint64_t) lost[TRIB_LOSSES]; /* events, by cause: events_dropped is their sum */
     _Atomic(uint64_t) events_dropped, bytes_dropped, processes, processes_live, refused, rejoined, broken, damaged;
     _Atomic(uint64_t) names_lost;
@@ -91,6 +97,9 @@ static inline void trib_recorder_count_drops(struct trib_recorder *recorder, enu
     atomic_fetch_add_explicit(&recorder->bytes_dropped, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&recorder->events_dropped, events, memory_order_release);
 }
+
+/* Counts a join that came to nothing, and says so of the first such processes. The listener's thread. */
+void trib_recorder_refuse(struct trib_recorder *recorder, const struct ucred *peer, int code);
 
 /* Sealed memory to share, mapped here for reading and writing. 0, -errno; *fd is for those who get it. */
 int trib_memory_make(const char *name, uint64_t bytes, void **memory, int *fd);

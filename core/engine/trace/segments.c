@@ -111,6 +111,21 @@ static int delete_oldest(const char *path, uint32_t suffix, struct trib_error *e
               : 0;
 }
 
+/* What an earlier, larger trace_keep left behind names that are in use, the highest first: cut short, none is beyond a
+ * hole that nobody looks across. What is no old trace there is somebody's and stays. */
+static void delete_beyond(const char *path, uint32_t keep) {
+    char name[TRIB_TRACE_PATH_BYTES];
+    struct trib_error ignored;
+    uint32_t last = keep;
+
+    for (uint32_t at = keep + 1; at <= last + LOOK_AHEAD && trib_trace_name_of(name, path, at) == 0; at++)
+        if (exists(name))
+            last = at;
+    for (uint32_t at = last; at > keep; at--)
+        if (trib_trace_name_of(name, path, at) == 0 && exists(name) && check_old(name, &ignored) == 0)
+            (void)unlink(name);
+}
+
 int trib_trace_segments_rotate(const char *path, uint32_t keep, struct trib_error *error) {
     char name[TRIB_TRACE_PATH_BYTES];
     uint32_t used = 0;
@@ -125,6 +140,8 @@ int trib_trace_segments_rotate(const char *path, uint32_t keep, struct trib_erro
     int rc = used == keep ? delete_oldest(path, used--, error) : 0;
     for (uint32_t i = used + 1; rc == 0 && i-- > 0;)
         rc = shift(path, i, error);
+    if (rc == 0)
+        delete_beyond(path, keep);
     return rc;
 }
 

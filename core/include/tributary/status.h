@@ -37,6 +37,7 @@ struct trib_status {
     uint64_t trace_bytes, trace_errors;
     char trace_stopped[256];               /* why nothing more is recorded; "" while it is, or without a trace */
     uint64_t drive_errors;                 /* -ENOSPC and the like, counted, never passed to the engine */
+    uint64_t drive_refused_from_bytes;     /* written_bytes at the first of them: little is placed from there on */
     uint64_t host_pages, gc_pages, erases; /* emulated drive; 0 elsewhere */
     double waf;                            /* 0 = the drive cannot say */
     uint64_t processes, processes_live;    /* joined so far, and now; 0 in a replay, as all below */
@@ -47,6 +48,7 @@ struct trib_status {
     uint64_t starts_uncovered; /* of programs that go unrecorded (tributary/client.h), by processes that joined */
     char uncovered[512];       /* the first of them: "path (why), path (why)" */
     uint32_t pid, paused;      /* of the daemon; processes submit nothing for now */
+    uint64_t paused_seconds;   /* how long by now; 0 = it is not paused */
     uint64_t uptime_seconds;
     uint64_t metrics_errors; /* versions of metrics-file that could not be written */
 };

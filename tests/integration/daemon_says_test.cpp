@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon and `trib run` say to whoever has a file in the way, a folder of somebody else's, a drive that is
+// full, or a daemon that is paused.
+#include "support/daemon.hpp"
+#include "support/skip.hpp"
+#include "support/users.hpp"
+
+using namespace trib_test;
+
+namespace {
+
+const std::string kTrib = TRIB_BINARY_DIR "/cli/trib";
+
+// As a user other than root, who has no folder of sockets yet.
+Outcome as_user(const std::string &prepare, const Environment &environment) {
+    std::vector<std::string> command = {"timeout", "3", kTrib, "daemon", "x", "--set", "drive=none"};
+    if (geteuid() == 0)
+        return run({"unshare", "-m", "sh", "-c",
+                    "mount -t tmpfs -o mode=1777 none /tmp && " + prepare +
+                        " && exec setpriv --reuid=1 --regid=1 "
+                        "--clear-groups timeout 3 '" +
+                        kTrib + "' daemon x --set drive=none"},
+                   environment);
+    return run(command, environment);
+}
+
+} // namespace
+
+TEST_CASE("a file at the socket's path is no other daemon") {
+    Folder folder;
+    std::ofstream(folder / "f") << "words";
+    const Outcome daemon = run({"timeout", "10", kTrib, "daemon", "--address", folder / "f", "--set", "drive=none"});
+    check_refusal(daemon, 1);
+    CHECK(has(daemon.err, "what is there is no socket; move it away"));
+    CHECK(read_file(folder / "f") == "words");
+    const Daemon one({"--set", "drive=none"});
+    CHECK(
+        has(run({"timeout", "10", kTrib, "daemon", one.socket(), "--set", "drive=none"}).err, "another daemon has it"));
+}
+
+TEST_CASE("under nohup a daemon stays when its terminal goes") {
+    Folder folder;
+    const std::string command = "'" + kTrib + "' daemon --address " + (folder / "s") + " --set drive=none";
+    const pid_t pid = start({"/bin/sh", "-c", "trap '' HUP; exec " + command}, {}, folder / "err");
+    REQUIRE(comes_true([&] { return trib({"status", folder / "s"}).code == 0; }));
+    kill(pid, SIGHUP);
+    std::this_thread::sleep_for(500ms);
+    CHECK(waitpid(pid, nullptr, WNOHANG) == 0);
+    CHECK(trib({"daemon", "stop", folder / "s"}).code == 0);
+    CHECK(comes_true([&] { return waitpid(pid, nullptr, WNOHANG) == pid; }));
+}
+
+TEST_CASE("one of a thing is one") {
+    const Daemon daemon({"--drive", "none"});
+    const std::string nothing = trib({"status", daemon.socket()}).out;
+    CHECK(has(nothing, " 0 writers in 0 streams"));
+    CHECK(has(nothing, " 0 errors"));
+    trib_client *client = join_soon(daemon.socket());
+    REQUIRE(client != nullptr);
+    submit_all(client, 1, 1);
+    std::string text;
+    CHECK(comes_true([&] { return has(text = trib({"status", daemon.socket()}).out, " in 1 event\n"); }));
+    INFO(text);
+    CHECK(has(text, " 1 writer in "));
+    trib_client_close(client);
+}
+
+TEST_CASE("a size out of bounds is refused with sizes as they are given") {
+    const Outcome outcome = trib({"daemon", "/tmp/x", "--set", "drive=none,trace=/tmp/t,trace_max=5"});
+    check_refusal(outcome, 2);
+    CHECK(has(outcome.err, "5 is outside 1M..1024T"));
+}
+
+TEST_CASE("of two daemons with one metrics file the second says so") {
+    Folder folder;
+    const std::vector<std::string> options = {"--drive", "none", "--set",
+                                              "metrics-every=1,metrics-file=" + (folder / "m.prom")};
+    {
+        const Daemon one(options);
+        REQUIRE(comes_true([&] { return fs::exists(folder / "m.prom"); }));
+        std::this_thread::sleep_for(1500ms); // a later version is held as the first was
+        const Daemon other(options);
+        CHECK(has(other.err(), "m.prom: another daemon writes it, too"));
+        CHECK_FALSE(has(one.err(), "another daemon"));
+    }
+    const Daemon next(options);
+    CHECK_FALSE(has(next.err(), "another daemon"));
+}
+
+TEST_CASE("a folder of sockets that is another user's is told apart from one's own") {
+    if (geteuid() != 0 || run({"unshare", "-m", "mount", "-t", "tmpfs", "none", "/run"}).code != 0)
+        return skip("needs root and a mount namespace");
+    if (run({"setpriv", "--reuid=1", "--clear-groups", kTrib, "version"}).code != 0)
+        return skip("other users cannot read this build");
+    const Outcome theirs = as_user("mkdir /tmp/tributary-1", {});
+    check_refusal(theirs, 1);
+    CHECK(has(theirs.err, "set XDG_RUNTIME_DIR to a folder of this user"));
+    CHECK_FALSE(has(theirs.err, "remove it"));
+    const Outcome variable = as_user("mkdir -m 755 /tmp/other", {{"XDG_RUNTIME_DIR", "/tmp/other"}});
+    check_refusal(variable, 1);
+    CHECK(has(variable.err, "it is from XDG_RUNTIME_DIR: set that to a folder of this user"));
+    CHECK(as_user("true", {}).code == 124); // it ran
+}
+
+TEST_CASE("a pause is seen, for how long, and the trace has where") {
+    Folder folder;
+    Daemon daemon({"--set", "drive=none,trace=" + (folder / "t.trib")});
+    REQUIRE(trib({"daemon", "pause", daemon.socket()}).code == 0);
+    CHECK(comes_true([&] { return daemon.status()["paused_seconds"] >= 1; }));
+    CHECK(has(trib({"status", daemon.socket()}).out, ", paused for "));
+    REQUIRE(trib({"daemon", "resume", daemon.socket()}).code == 0);
+    CHECK(daemon.status()["paused_seconds"] == 0);
+    CHECK(daemon.status()["paused"] == 0);
+    CHECK_FALSE(has(trib({"status", daemon.socket()}).out, "paused"));
+    std::this_thread::sleep_for(200ms);
+    REQUIRE(daemon.stop() == 0);
+    const std::string items = trib({"inspect", "--events", folder / "t.trib"}).out;
+    INFO(items);
+    const size_t pause = items.find("paused: what is written from here on is not recorded");
+    REQUIRE(pause != std::string::npos);
+    CHECK(items.find("resumed after ", pause) != std::string::npos);
+    CHECK(items.find("paused: ", pause + 1) == std::string::npos);
+}
+
+#if !defined __SANITIZE_THREAD__ && !defined __SANITIZE_ADDRESS__ // their runtimes come before every preloaded library
+TEST_CASE("the summary says that the drive was full, and since when") {
+    Folder folder;
+    const std::vector<std::string> line = {"run", "--policy", "none", "--drive",
+                                           "emulated,capacity=16M,superblock=64K"};
+    const auto write = [&](const std::string &blocks) {
+        std::vector<std::string> command = line;
+        for (const std::string &word :
+             {std::string("--json"), folder / "s", std::string("--"), std::string("dd"), std::string("if=/dev/zero"),
+              "of=" + (folder / "f"), std::string("bs=64K"), "count=" + blocks})
+            command.push_back(word);
+        return trib(command);
+    };
+    const Outcome full = write("640");
+    INFO(full.err);
+    CHECK(full.code == 0);
+    CHECK(has(full.err, "trib: of what came after the first 16"));
+    CHECK(has(full.err, "the emulated drive is full, raise capacity="));
+    const Json drive = Json::parse(read_file(folder / "s"))["drive"];
+    CHECK(drive["errors"] > 0);
+    CHECK(drive["refused_from_bytes"].get<uint64_t>() >= 15u << 20);
+    CHECK(drive["refused_from_bytes"].get<uint64_t>() <= 17u << 20);
+    CHECK_FALSE(has(write("40").err, "refused"));
+}
+
+TEST_CASE("a recording at a path where a file is says that it is no socket") {
+    Folder folder;
+    std::ofstream(folder / "f") << "words";
+    const Outcome outcome = trib({"record", "--session", folder / "f", "--trace", folder / "t", "--", "true"});
+    check_refusal(outcome, 125);
+    CHECK(has(outcome.err, "no socket"));
+}
+#endif

@@ -18,6 +18,7 @@
 #include "libc/raw.h"
 #include "patch/code.h"
 #include "patch/imports.h"
+#include "quiet.h"
 #include "record.h"
 #include "shim.h"
 #include "sink.h"
@@ -32,6 +33,7 @@ void trib_child_comes(void) {
 }
 
 static void in_child(void) {
+    trib_ask_inherited();
     trib_descriptors_inherited();
     trib_mappings_clear();
     if (trib_sink_is_private()) /* its parent may end before it writes, and the daemon with it */

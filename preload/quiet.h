@@ -20,6 +20,38 @@ static inline bool trib_may_ask(void) {
     return atomic_load_explicit(&trib_quiet_calls, memory_order_relaxed) == 0 && !trib_quiet_child;
 }
 
+/* Another thread may lock the process in at any time, between that look and our call: whoever asks says so, and who
+ * locks in waits for him. */
+extern _Atomic(int) trib_asking __attribute__((visibility("hidden")));
+
+static inline void trib_ask_end(void) {
+    atomic_fetch_sub(&trib_asking, 1);
+}
+static inline bool trib_ask_begin(void) {
+    atomic_fetch_add(&trib_asking, 1);
+    if (atomic_load(&trib_quiet_calls) == 0 && !trib_quiet_child)
+        return true;
+    trib_ask_end();
+    return false;
+}
+
+/* What `question` answers, or `otherwise` if it may not be asked. */
+#define TRIB_ASK(otherwise, question)                                                                                  \
+    ({                                                                                                                 \
+        __typeof__(question) trib_answer = (otherwise);                                                                \
+        if (trib_ask_begin()) {                                                                                        \
+            trib_answer = (question);                                                                                  \
+            trib_ask_end();                                                                                            \
+        }                                                                                                              \
+        trib_answer;                                                                                                   \
+    })
+
+/* In the child of a fork: whoever was asking is not here. */
+static inline void trib_ask_inherited(void) {
+    if (atomic_load_explicit(&trib_asking, memory_order_relaxed))
+        atomic_store_explicit(&trib_asking, 0, memory_order_relaxed);
+}
+
 /* After a vfork, in the parent, on whose memory the child ran. */
 void trib_quiet_child_gone(void);
 

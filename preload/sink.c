@@ -29,13 +29,22 @@ static void complain(const char *what) {
     (void)trib_line((const char *[]){what, "; running without", NULL});
 }
 
+/* Where the program has locked itself in, joining would be a system call of ours. */
+static int open_client(struct trib_error *error) {
+    int code = trib_client_open(&client, address, error);
+
+    if (code == 0)
+        trib_client_guard(client, trib_ask_begin, trib_ask_end);
+    return code;
+}
+
 /* A daemon for whoever names the same options: this process, and whatever it starts. Each keeps a ring from its start
  * on, which keeps the daemon. */
 static int start_private(const char *options, struct trib_error *error) {
     int code = trib_client_start_daemon(options, address, sizeof address, error);
 
     if (code == 0)
-        code = trib_client_open(&client, address, error);
+        code = open_client(error);
     if (code)
         return code;
     is_private = true;
@@ -73,7 +82,7 @@ static enum mode read_mode(void) {
         code = -EPERM;
     } else if (session && *session) {
         snprintf(address, sizeof address, "%s", session);
-        code = trib_client_open(&client, session, &error);
+        code = open_client(&error);
     } else {
         code = start_private(options, &error);
     }
@@ -128,18 +137,13 @@ int trib_sink_start_with(const char *options, struct trib_error *error) {
 
 /* ---- use ---- */
 
-/* Where the program has locked itself in, joining would be a system call of ours. */
-static bool may_use(void) {
-    return trib_may_ask() || trib_client_is_joined(client);
-}
-
 void trib_sink_submit(const struct trib_event *event) {
-    if (trib_sink_wanted() && may_use())
+    if (trib_sink_wanted())
         (void)trib_client_submit(client, event);
 }
 
 bool trib_sink_name(uint64_t file, const char *path) {
-    return trib_sink_wanted() && may_use() && trib_client_name_file(client, file, path);
+    return trib_sink_wanted() && trib_client_name_file(client, file, path);
 }
 
 void trib_sink_lose_name(void) {
@@ -148,17 +152,18 @@ void trib_sink_lose_name(void) {
 }
 
 void trib_sink_name_signature(uint64_t signature) {
-    if (trib_sink_wanted() && may_use())
+    if (trib_sink_wanted())
         trib_client_name_signature(client, signature);
 }
 
 void trib_sink_join(void) {
-    if (trib_sink_wanted() && may_use())
+    if (trib_sink_wanted())
         (void)trib_client_join(client);
 }
 
-/* By owner and mode, not access(2): what lets this process in (PR_SET_KEEPCAPS) ends with the exec that it prepares.
- * The daemon's list is its own; a socket that all may connect to is taken for one that is open to this user. */
+/* Asked for the effective ids, and not where anybody gets in. The daemon's list is its own; a socket that this user may
+ * connect to is taken for one whose daemon takes him. What lets this process in beyond that (PR_SET_KEEPCAPS) ends with
+ * the exec that it prepares: without an access-control list, owner and mode say what is left. */
 bool trib_sink_is_barred(void) {
     uid_t self = (uid_t)TRIB_RAW(SYS_geteuid);
     struct stat status;
@@ -166,16 +171,20 @@ bool trib_sink_is_barred(void) {
     if (self == 0 || !trib_sink_wanted())
         return false;
     long code = TRIB_RAW(SYS_newfstatat, AT_FDCWD, address, &status, 0);
-    return code ? code == -EACCES : status.st_uid != self && !(status.st_mode & S_IWOTH);
+    if (code)
+        return code == -EACCES;
+    if (status.st_uid == self || status.st_mode & S_IWOTH)
+        return false;
+    return !(status.st_mode & S_IWGRP) || TRIB_RAW(SYS_faccessat2, AT_FDCWD, address, W_OK, AT_EACCESS) == -EACCES;
 }
 
 void trib_sink_uncovered(const char *path, enum trib_uncovered why) {
-    if (trib_sink_wanted() && may_use())
+    if (trib_sink_wanted())
         trib_client_note_uncovered(client, path, why);
 }
 
 uint16_t trib_sink_place(const struct trib_context *who) {
-    return trib_sink_wanted() && may_use() ? trib_client_place(client, who) : 0;
+    return trib_sink_wanted() ? trib_client_place(client, who) : 0;
 }
 
 bool trib_sink_status(struct trib_status *out) {

@@ -97,7 +97,7 @@ TRIB_CALL int msync(void *start, size_t length, int flags) {
 static bool give_back_all(void) {
     uint64_t all = UINT64_MAX, before = 0;
 
-    if (!trib_may_ask())
+    if (!trib_ask_begin())
         return false;
     TRIB_RAW(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof all);
     bool is_alone = trib_memory_is_alone();
@@ -106,6 +106,7 @@ static bool give_back_all(void) {
         trib_slots_give_back();
     }
     TRIB_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof before);
+    trib_ask_end();
     return is_alone;
 }
 
@@ -121,8 +122,10 @@ TRIB_CALL int mlockall(int flags) {
     int kept = errno;
 
     if (flags & (MCL_CURRENT | MCL_FUTURE) && !trib_in_vfork && trib_sink_wanted()) {
-        if (trib_may_ask())
+        if (trib_ask_begin()) {
             prepare();
+            trib_ask_end();
+        }
         trib_signature_give_back();
     }
     int result = TRIB_NEXT(mlockall)(flags);

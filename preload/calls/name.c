@@ -21,7 +21,7 @@
 
 bool trib_named_look(int folder, const char *path, int flags, struct trib_named *out) {
     struct stat stat;
-    bool found = trib_sink_wanted() && trib_may_ask() && TRIB_RAW(SYS_newfstatat, folder, path, &stat, flags) == 0 &&
+    bool found = trib_sink_wanted() && TRIB_ASK(-1, TRIB_RAW(SYS_newfstatat, folder, path, &stat, flags)) == 0 &&
                  S_ISREG(stat.st_mode);
 
     if (found)

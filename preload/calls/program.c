@@ -11,10 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "calls/calls.h"
 #include "files/descriptors.h"
 #include "libc/next.h"
 #include "libc/raw.h"
+#include "producer/aside.h"
 #include "quiet.h"
 #include "sink.h"
 
@@ -86,8 +88,37 @@ static bool is_runnable(const char *path) {
     return TRIB_RAW(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
 
+struct errand {
+    const char *path;
+    enum trib_uncovered why;
+};
+
+static int run_errand(void *arg) {
+    struct errand *errand = arg;
+
+    errand->why = trib_program_uncovered(errand->path);
+    return 0;
+}
+
+/* Its head is read through a descriptor, which no other thread may meet. The child of a vfork has a table of its own.
+ */
+static enum trib_uncovered look_at(const char *path) {
+    struct errand errand = {path, TRIB_COVERED};
+    char *stack = NULL;
+
+    if (trib_in_vfork || trib_memory_is_alone())
+        return trib_program_uncovered(path);
+    if (!(stack = trib_memory_map(TRIB_ASIDE_STACK_BYTES)))
+        return TRIB_COVERED; /* as far as anybody can say */
+    uint64_t before = trib_aside_block();
+    (void)trib_aside_in_thread(run_errand, &errand, stack);
+    trib_aside_unblock(before);
+    TRIB_RAW(SYS_munmap, stack, TRIB_ASIDE_STACK_BYTES);
+    return errand.why;
+}
+
 static enum trib_uncovered judge(const char *path, char *const environment[]) {
-    enum trib_uncovered why = trib_program_uncovered(path);
+    enum trib_uncovered why = look_at(path);
 
     if (!why && !has_session(environment) && is_runnable(path))
         why = TRIB_UNCOVERED_ENVIRONMENT;
@@ -109,8 +140,11 @@ static void note(const char *path, char *const environment[]) {
 /* A path is the program's until the kernel has read it: one that libc would answer with EFAULT is asked about by the
  * kernel first. */
 static void note_path(const char *path, char *const environment[]) {
-    if (trib_sink_wanted() && trib_may_ask() && is_runnable(path) && strnlen(path, PATH_BYTES_MAX) < PATH_BYTES_MAX)
+    if (!trib_sink_wanted() || !trib_ask_begin())
+        return;
+    if (is_runnable(path) && strnlen(path, PATH_BYTES_MAX) < PATH_BYTES_MAX)
         note(path, environment);
+    trib_ask_end();
 }
 
 static const char *search_path(void) {
@@ -137,12 +171,12 @@ static void note_by_name(const char *name, char *const environment[]) {
     char path[PATH_BYTES_MAX];
     const char *end;
 
-    if (!trib_sink_wanted() || !trib_may_ask())
-        return;
     if (strchr(name, '/')) {
         note_path(name, environment);
         return;
     }
+    if (!trib_sink_wanted() || !trib_ask_begin())
+        return;
     for (const char *folder = search_path(); folder; folder = *end ? end + 1 : NULL) {
         end = strchrnul(folder, ':');
         if (!join(path, folder, (size_t)(end - folder), name) || !is_runnable(path))
@@ -150,6 +184,7 @@ static void note_by_name(const char *name, char *const environment[]) {
         note(path, environment);
         break;
     }
+    trib_ask_end();
 }
 
 /* ---- exec: the whole family comes down to two ---- */

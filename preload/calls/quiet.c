@@ -3,6 +3,7 @@
  * fails. */
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include <linux/seccomp.h>
 
@@ -13,7 +14,10 @@
 #include "quiet.h"
 #include "sink.h"
 
-_Atomic(int) trib_quiet_calls;
+#define WAIT_NS    50000u
+#define WAIT_TURNS 5000u /* 250 ms, as long as a join may take: a handler may stand in its own thread's question */
+
+_Atomic(int) trib_quiet_calls, trib_asking;
 _Thread_local int trib_quiet_child;
 
 enum { ASKS_NOTHING = 1, RECORDS_NOTHING };
@@ -21,13 +25,20 @@ enum { ASKS_NOTHING = 1, RECORDS_NOTHING };
 /* PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11: system calls from outside a range of code become signals. */
 enum { USER_DISPATCH = 59, USER_DISPATCH_ON = 1 };
 
+static void wait_for_asking(void) {
+    const struct timespec pause = {.tv_nsec = WAIT_NS};
+
+    for (unsigned turn = 0; turn < WAIT_TURNS && atomic_load(&trib_asking) > 0; turn++)
+        TRIB_RAW(SYS_nanosleep, &pause, 0);
+}
+
 /* In strict mode, and where the program wants a signal for it, the processor's clock cannot be read: an event
  * without a time is none. */
 static void quieten(bool has_clock) {
     if (trib_in_vfork)
         trib_quiet_child = has_clock ? ASKS_NOTHING : RECORDS_NOTHING;
-    else
-        atomic_fetch_add(&trib_quiet_calls, 1);
+    else if (atomic_fetch_add(&trib_quiet_calls, 1) == 0)
+        wait_for_asking();
     if (!has_clock)
         trib_sink_pause(true);
 }

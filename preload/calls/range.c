@@ -24,7 +24,7 @@
 static bool will_shrink(int fd, off_t length) {
     struct stat stat;
 
-    return trib_may_ask() && trib_raw_fstat(fd, &stat) == 0 && stat.st_size > length;
+    return TRIB_ASK(-1, trib_raw_fstat(fd, &stat)) == 0 && stat.st_size > length;
 }
 
 TRIB_CALL int ftruncate(int fd, off_t length) {

@@ -39,6 +39,24 @@ static long raw_io_uring_enter(unsigned fd, unsigned submit, unsigned wait, unsi
     return trib_syscall(SYS_io_uring_enter, fd, submit, wait, flags, argument, argument_bytes);
 }
 
+/* Memory that goes by number may be a ring's, which is read when it is entered. Mapped files are followed by name
+ * alone: what stands behind the interposed function may make the call by number, and pages would count twice. */
+static long raw_mmap(void *wanted, size_t length, int access, int flags, int fd, off_t offset) {
+    if (flags & MAP_FIXED)
+        trib_ring_unmapped(wanted, length);
+    return trib_syscall(SYS_mmap, wanted, length, access, flags, fd, offset);
+}
+static long raw_munmap(void *start, size_t length) {
+    trib_ring_unmapped(start, length);
+    return trib_syscall(SYS_munmap, start, length);
+}
+static long raw_mremap(void *start, size_t length, size_t new_length, int flags, void *wanted) {
+    trib_ring_unmapped(start, length);
+    if (flags & MREMAP_FIXED)
+        trib_ring_unmapped(wanted, new_length);
+    return trib_syscall(SYS_mremap, start, length, new_length, flags, wanted);
+}
+
 /* ---- by number ---- */
 
 /* What is no cancellation point in libc either goes to the interposed function, unless that looks at its caller. What
@@ -127,6 +145,9 @@ void *const trib_raw_calls[LAST_CALL + 1] __attribute__((visibility("hidden"))) 
     [SYS_renameat2] = (void *)raw_renameat2,
     [SYS_chdir] = (void *)raw_chdir,
     [SYS_fchdir] = (void *)raw_fchdir,
+    [SYS_mmap] = (void *)raw_mmap,
+    [SYS_munmap] = (void *)raw_munmap,
+    [SYS_mremap] = (void *)raw_mremap,
     [SYS_mlockall] = (void *)raw_mlockall,
     [SYS_sigaltstack] = (void *)raw_sigaltstack,
     [SYS_prctl] = (void *)trib_raw_prctl,

@@ -27,8 +27,10 @@ static void changed(const stack_t *wanted, const stack_t *former) {
             return;
         wanted = &now;
     }
-    if (trib_may_ask())
+    if (trib_ask_begin()) {
         trib_signature_prepare();
+        trib_ask_end();
+    }
     if (wanted->ss_flags & SS_DISABLE)
         trib_signature_alternate_stack(NULL, 0);
     else

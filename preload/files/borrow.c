@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/borrow.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include <tributary/event.h>
 
+#include "base/memory.h"
 #include "libc/raw.h"
-
-#define LOCKS_BYTES_MAX 65536u /* of /proc/locks */
-#define KEPT_MAX        16u    /* descriptors that were not closed again; then nothing is borrowed any more */
-
-static _Atomic(unsigned) kept_open;
+#include "producer/aside.h"
 
 /* Behind `text`, which needs room for 16 digits. */
 static char *put_number(char *text, uint64_t number, unsigned base) {
@@ -33,40 +30,6 @@ static int open_to_read(const char *path) {
     return (int)TRIB_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/* "7: POSIX  ADVISORY  WRITE 4242 fd:01:131074 0 EOF" (proc_locks(5)) */
-static bool tells_of_lock(const char *line, const char *inode) {
-    return strstr(line, " POSIX ") && strstr(line, inode);
-}
-
-/* Whether any process has a POSIX lock on a file of this number; so it seems where the kernel does not say, and where
- * it says too much: anybody may hold locks by the hundred thousand, and each read counts through those before it. */
-static bool is_locked(ino_t number) {
-    char text[1024], inode[32] = "";
-    size_t kept = 0, read_bytes = 0;
-    bool found = false;
-    long length;
-
-    int fd = open_to_read("/proc/locks");
-    if (fd < 0)
-        return true;
-    inode[0] = ':';
-    *put_number(inode + 1, number, 10) = ' ';
-    while (!found && (length = TRIB_RAW(SYS_read, fd, text + kept, sizeof text - 1 - kept)) > 0) {
-        char *line = text, *end;
-        read_bytes += (size_t)length;
-        text[kept + (size_t)length] = '\0';
-        for (; !found && (end = strchr(line, '\n')); line = end + 1) {
-            *end = '\0';
-            found = tells_of_lock(line, inode);
-        }
-        found = found || read_bytes >= LOCKS_BYTES_MAX;
-        kept = strlen(line); /* an incomplete last line */
-        memmove(text, line, kept);
-    }
-    TRIB_RAW(SYS_close, fd);
-    return found || length < 0;
-}
-
 /* The path of what is mapped at [start, end); false: nothing, or the path does not fit. */
 static bool find_path(uintptr_t start, uintptr_t end, char path[PATH_MAX]) {
     static const char folder[] = "/proc/self/map_files/";
@@ -81,46 +44,41 @@ static bool find_path(uintptr_t start, uintptr_t end, char path[PATH_MAX]) {
     return length > 0 && length < PATH_MAX - 1;
 }
 
-static int open_file(const char *path, uint64_t file) {
-    struct stat named, opened;
+struct errand {
+    uintptr_t start, end;
+    uint64_t file;
+    trib_borrower *ask;
+    void *arg;
+    char path[PATH_MAX];
+};
 
-    if (TRIB_RAW(SYS_newfstatat, AT_FDCWD, path, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
-        trib_file_identity(named.st_dev, named.st_ino) != file || is_locked(named.st_ino))
-        return -1;
-    int fd = open_to_read(path);
+static int run(void *arg) {
+    struct errand *errand = arg;
+    struct stat status;
+
+    if (!find_path(errand->start, errand->end, errand->path))
+        return -ENOENT;
+    int fd = open_to_read(errand->path);
     if (fd < 0)
-        return -1;
-    if (trib_raw_fstat(fd, &opened) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
         return fd;
-    trib_return_descriptor(fd);
-    return -1;
+    bool is_it = trib_raw_fstat(fd, &status) == 0 && trib_file_identity(status.st_dev, status.st_ino) == errand->file;
+    if (is_it)
+        errand->ask(fd, errand->arg);
+    TRIB_RAW(SYS_close, fd);
+    return is_it ? 0 : -ENOENT;
 }
 
-int trib_borrow_descriptor(uintptr_t start, uintptr_t end, uint64_t file) {
-    static atomic_flag busy = ATOMIC_FLAG_INIT;
-    static char path[PATH_MAX]; /* no stack of the program's has to hold it */
+int trib_borrow(const struct trib_borrowed *what, trib_borrower *ask, void *arg) {
+    const size_t bytes = TRIB_ASIDE_STACK_BYTES + sizeof(struct errand);
+    char *memory = trib_memory_map(bytes);
 
-    if (atomic_load_explicit(&kept_open, memory_order_relaxed) >= KEPT_MAX ||
-        atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
-        return -1;
-    int fd = find_path(start, end, path) ? open_file(path, file) : -1;
-    atomic_flag_clear_explicit(&busy, memory_order_release);
-    return fd;
-}
-
-/* By this file alone, whatever others lock: an open file's question tells this process's POSIX locks too. */
-static bool may_close(int fd) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    struct stat stat;
-
-    if (TRIB_RAW(SYS_fcntl, fd, F_OFD_GETLK, &lock) == 0)
-        return lock.l_type == F_UNLCK;
-    return trib_raw_fstat(fd, &stat) == 0 && !is_locked(stat.st_ino);
-}
-
-void trib_return_descriptor(int fd) {
-    if (may_close(fd))
-        TRIB_RAW(SYS_close, fd);
-    else
-        atomic_fetch_add_explicit(&kept_open, 1, memory_order_relaxed);
+    if (!memory)
+        return -ENOMEM;
+    struct errand *errand = (struct errand *)(void *)(memory + TRIB_ASIDE_STACK_BYTES);
+    *errand = (struct errand){.start = what->start, .end = what->end, .file = what->file, .ask = ask, .arg = arg};
+    uint64_t before = trib_aside_block();
+    int code = trib_aside_in_thread(run, errand, memory);
+    trib_aside_unblock(before);
+    TRIB_RAW(SYS_munmap, memory, bytes);
+    return code;
 }

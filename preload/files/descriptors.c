@@ -42,6 +42,7 @@ enum {
 _Static_assert(TRIB_FILE_KIND_COUNT <= KIND_MASK + 1, "slot.word has five bits for the kind");
 
 static _Atomic(uint32_t) children; /* that this process has made, which share its descriptors' offsets */
+static _Atomic(bool) has_gone;     /* a slot may be nameless, or owe a name: else a child need not look at each */
 _Thread_local int trib_in_vfork;
 
 /* Of the child of a vfork, in its parent's thread. */
@@ -59,10 +60,19 @@ static struct trib_slot *slot_of(int fd) {
 static struct trib_slot *slot_to_use(int fd) {
     struct trib_slot *slot = slot_of(fd);
 
-    if (slot || trib_in_vfork || !trib_may_ask())
+    if (trib_in_vfork || (slot && (unsigned)fd < trib_slots_end()))
         return slot;
-    trib_slots_extend();
+    if ((unsigned)fd >= TRIB_SLOTS_FIRST && trib_ask_begin()) {
+        trib_slots_extend();
+        trib_ask_end();
+    }
+    trib_slots_use(fd);
     return slot_of(fd);
+}
+
+static void note_gone(void) {
+    if (!atomic_load_explicit(&has_gone, memory_order_relaxed))
+        atomic_store(&has_gone, true);
 }
 
 /* ---- asking the kernel ---- */
@@ -103,19 +113,20 @@ static bool __attribute__((noinline)) look_up(int fd, struct trib_slot *slot, st
     uint64_t file = 0;
     uint32_t before = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
 
-    if (!trib_may_ask())
+    if (!trib_ask_begin())
         return false;
-    if (!slot)
-        slot = slot_to_use(fd);
+    slot = slot_to_use(fd);
     uint32_t found = before | ask(fd, before, &file); /* opened, or a hint, came first */
     if (found & REGULAR && !trib_in_vfork)            /* whose limits need not be its parent's */
         trib_signature_prepare();                     /* before anybody finds the descriptor known, and captures */
+    if (found & NAMELESS)
+        note_gone();
     if (slot) {
         atomic_store_explicit(&slot->file, file, memory_order_relaxed);
         /* Fails when the number was closed meanwhile: then the next write asks again. */
         atomic_compare_exchange_strong(&slot->word, &before, found);
-        trib_slots_use(fd);
     }
+    trib_ask_end();
     return describe(fd, found, file, out);
 }
 
@@ -150,7 +161,7 @@ static bool name_of(int fd, uint32_t word, struct trib_name_text *out) {
 
 /* Of descriptors that a slot remembers as named: others would be asked about at every write. */
 static bool get_name(int fd, uint32_t word, struct trib_name_text *out) {
-    return word & OPENED ? name_of(fd, word, out) : !(word & NAMELESS) && trib_may_ask() && trib_name_ask(fd, out);
+    return word & OPENED ? name_of(fd, word, out) : !(word & NAMELESS) && TRIB_ASK(false, trib_name_ask(fd, out));
 }
 
 static uint8_t kind_of(const struct trib_name_text *name) {
@@ -170,6 +181,7 @@ static uint32_t owe(int fd, uint32_t word, const struct trib_name_text *name) {
     }
     if (!(word & OPENED))
         trib_name_put(room, name);
+    note_gone();
     return OPENED | OWED;
 }
 
@@ -210,7 +222,7 @@ static void settle(int fd, struct trib_slot *slot) {
 void trib_descriptors_settle(void) {
     uint32_t end = trib_in_vfork ? 0 : trib_slots_end();
 
-    for (uint32_t fd = 0; fd < end; fd++)
+    for (uint32_t fd = 0; fd < end && trib_slot((int)fd); fd++)
         settle((int)fd, trib_slot((int)fd));
 }
 
@@ -289,12 +301,12 @@ void trib_descriptor_opened(int fd, const struct trib_opened *how) {
     atomic_store_explicit(&slot->offset, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->children, atomic_load(&children), memory_order_relaxed);
     begin(slot, OPENED | (how->flags & O_APPEND ? APPENDS : 0) | (tracked ? TRACKED : 0));
-    trib_slots_use(fd);
 }
 
 void trib_descriptor_copied(int from, int to) {
-    struct trib_slot *source = from >= 0 ? slot_of(from) : NULL, *slot = to >= 0 ? slot_of(to) : NULL;
+    struct trib_slot *source = from >= 0 ? slot_of(from) : NULL;
     uint32_t word = source ? atomic_load_explicit(&source->word, memory_order_acquire) : 0;
+    struct trib_slot *slot = to < 0 ? NULL : word & OPENED ? slot_to_use(to) : slot_of(to);
     struct trib_name_text name = {.length = 0};
 
     if (from == to) /* dup2 of itself */
@@ -310,7 +322,6 @@ void trib_descriptor_copied(int from, int to) {
     if (trib_slot_name(to))
         trib_name_put(trib_slot_name(to), &name);
     begin(slot, word & (OPENED | APPENDS | (uint32_t)HINT_MASK << HINT_SHIFT));
-    trib_slots_use(to);
 }
 
 void trib_descriptor_appends(int fd, bool appends) {
@@ -327,7 +338,7 @@ void trib_descriptor_appends(int fd, bool appends) {
 /* ---- hints ---- */
 
 void trib_descriptor_hinted(int fd, uint64_t hint) {
-    struct trib_slot *slot = slot_of(fd);
+    struct trib_slot *slot = slot_to_use(fd);
 
     if (!slot || !trib_sink_wanted() || hint > TRIB_HINT_EXTREME)
         return;
@@ -335,7 +346,6 @@ void trib_descriptor_hinted(int fd, uint64_t hint) {
     do {
         hinted = (word & ~((uint32_t)HINT_MASK << HINT_SHIFT)) | (uint32_t)hint << HINT_SHIFT;
     } while (!atomic_compare_exchange_weak(&slot->word, &word, hinted));
-    trib_slots_use(fd);
 }
 
 /* Streams have no order that a hint could keep; drives that turn hints into streams only tell them apart. */
@@ -346,7 +356,7 @@ static uint64_t hint_of(uint16_t stream) {
 void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, uint64_t length_bytes) {
     struct trib_slot *slot = slot_of(known->fd);
 
-    if (!slot || !stream || !trib_may_ask())
+    if (!slot || !stream)
         return;
     uint64_t before = atomic_load_explicit(&slot->votes, memory_order_relaxed);
     uint64_t after = trib_file_stream_vote(before, stream, length_bytes);
@@ -354,7 +364,7 @@ void trib_descriptor_hint(const struct trib_descriptor *known, uint16_t stream, 
     if (trib_file_stream(before) == trib_file_stream(after))
         return;
     uint64_t hint = hint_of(trib_file_stream(after));
-    TRIB_RAW(SYS_fcntl, known->fd, F_SET_RW_HINT, &hint); /* fcntl would take it for the program's */
+    (void)TRIB_ASK(0, TRIB_RAW(SYS_fcntl, known->fd, F_SET_RW_HINT, &hint)); /* fcntl would take it for the program's */
 }
 
 /* ---- offsets ---- */
@@ -364,9 +374,10 @@ uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t l
     bool is_tracked = slot && atomic_load_explicit(&slot->word, memory_order_acquire) & TRACKED &&
                       atomic_load_explicit(&slot->children, memory_order_relaxed) == atomic_load(&children);
 
-    if (is_tracked || !trib_may_ask()) /* then it is where the last write ended, as far as anybody can say */
+    if (is_tracked || !trib_ask_begin()) /* then it is where the last write ended, as far as anybody can say */
         return slot ? atomic_fetch_add_explicit(&slot->offset, length_bytes, memory_order_relaxed) : 0;
     long end = TRIB_RAW(SYS_lseek, known->fd, 0, SEEK_CUR);
+    trib_ask_end();
     if (slot && end >= 0)
         atomic_store_explicit(&slot->offset, (uint64_t)end, memory_order_relaxed);
     return end >= (long)length_bytes ? (uint64_t)end - length_bytes : 0;
@@ -375,9 +386,10 @@ uint64_t trib_descriptor_advance(const struct trib_descriptor *known, uint64_t l
 uint64_t trib_descriptor_end(const struct trib_descriptor *known, uint64_t length_bytes) {
     struct stat stat;
 
-    if (!trib_may_ask())
+    if (!trib_ask_begin())
         return trib_descriptor_advance(known, length_bytes);
     bool is_known = trib_raw_fstat(known->fd, &stat) == 0 && (uint64_t)stat.st_size >= length_bytes;
+    trib_ask_end();
     return is_known ? (uint64_t)stat.st_size - length_bytes : 0;
 }
 
@@ -431,12 +443,13 @@ bool trib_descriptors_unnamed(uint64_t file) {
     uint32_t end = trib_in_vfork ? 0 : trib_slots_end();
     bool found = false;
 
-    for (uint32_t fd = 0; fd < end; fd++) {
+    for (uint32_t fd = 0; fd < end && trib_slot((int)fd); fd++) {
         struct trib_slot *slot = trib_slot((int)fd);
         uint32_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
         if (!(word & NAMED) || atomic_load_explicit(&slot->file, memory_order_relaxed) != file)
             continue;
         atomic_fetch_or_explicit(&slot->word, NAMELESS, memory_order_release);
+        note_gone();
         found = true;
     }
     return found;
@@ -445,7 +458,7 @@ bool trib_descriptors_unnamed(uint64_t file) {
 int trib_descriptor_of(uint64_t file) {
     uint32_t end = trib_slots_end();
 
-    for (uint32_t fd = 0; fd < end; fd++) {
+    for (uint32_t fd = 0; fd < end && trib_slot((int)fd); fd++) {
         const struct trib_slot *slot = trib_slot((int)fd);
         if (atomic_load_explicit(&slot->word, memory_order_acquire) & NAMED &&
             atomic_load_explicit(&slot->file, memory_order_relaxed) == file)
@@ -456,8 +469,9 @@ int trib_descriptor_of(uint64_t file) {
 
 void trib_descriptors_inherited(void) {
     const uint32_t gone = NAMELESS | OWED, end = trib_slots_end();
+    bool had_gone = atomic_load(&has_gone), was_putting = trib_names_inherited();
 
-    for (uint32_t fd = 0; fd < end; fd++) {
+    for (uint32_t fd = 0; (had_gone || was_putting) && fd < end && trib_slot((int)fd); fd++) {
         struct trib_slot *slot = trib_slot((int)fd);
         if (atomic_load_explicit(&slot->word, memory_order_relaxed) & gone) /* a store copies the page */
             atomic_fetch_and_explicit(&slot->word, ~gone, memory_order_relaxed);

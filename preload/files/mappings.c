@@ -7,6 +7,7 @@
 
 #include <tributary/event.h>
 
+#include "base/memory.h"
 #include "files/borrow.h"
 #include "libc/raw.h"
 #include "quiet.h"
@@ -57,11 +58,23 @@ static uintptr_t page_end(uintptr_t at) {
 #define SYS_cachestat 451
 #endif
 
+#define RUNS_MAX 1024u
+
+/* Where they cannot be recorded at once. */
+struct runs {
+    uint64_t start, end; /* what is asked about, in the file */
+    unsigned count;
+    struct {
+        uint64_t start, end;
+    } run[RUNS_MAX];
+};
+
 struct dirty_pages {
     const struct trib_mapped *mapped;
     int fd;
     unsigned questions;
     uint64_t start, end; /* a run that has been found and may grow */
+    struct runs *kept;   /* NULL: recorded at once */
 };
 
 /* Dirty pages of the file in [offset, offset + length), or -1. */
@@ -72,8 +85,22 @@ static int64_t count_dirty(int fd, uint64_t offset_bytes, uint64_t length_bytes)
     return TRIB_RAW(SYS_cachestat, fd, range, counts, 0) == 0 ? (int64_t)counts[1] : -1;
 }
 
+/* With too many the last takes in what lies between. */
+static void keep_run(struct runs *kept, uint64_t start, uint64_t end) {
+    if (kept->count < RUNS_MAX) {
+        kept->run[kept->count].start = start;
+        kept->run[kept->count++].end = end;
+    } else {
+        kept->run[RUNS_MAX - 1].end = end;
+    }
+}
+
 static void record_run(struct dirty_pages *pages) {
-    if (pages->end > pages->start)
+    if (pages->end <= pages->start)
+        return;
+    if (pages->kept)
+        keep_run(pages->kept, pages->start, pages->end);
+    else
         trib_record_mapped(pages->mapped, pages->start, pages->end - pages->start);
 }
 
@@ -113,32 +140,58 @@ static void find_dirty(struct dirty_pages *pages, uint64_t start, uint64_t end) 
 
 /* A pause forgets descriptors, and nothing but mmap has used this one. -1: none. */
 static int descriptor_of(const struct mapping *mapping) {
-    int fd = trib_may_ask() ? trib_descriptor_of(mapping->mapped.file) : -1;
+    int fd = trib_descriptor_of(mapping->mapped.file);
     struct stat stat;
 
-    if (fd >= 0 || !trib_may_ask())
+    if (fd >= 0)
         return fd;
     bool is_same =
         trib_raw_fstat(mapping->fd, &stat) == 0 && trib_file_identity(stat.st_dev, stat.st_ino) == mapping->mapped.file;
     return is_same ? mapping->fd : -1;
 }
 
-static int borrow(const struct mapping *mapping) {
-    return trib_borrow_descriptor(mapping->start, page_end(mapping->end), mapping->mapped.file);
+/* By `fd`; negative: nobody can say, and all of it counts as dirty. */
+static void record_by(int fd, const struct trib_mapped *mapped, uint64_t start, uint64_t end) {
+    struct dirty_pages pages = {.mapped = mapped, .fd = fd};
+
+    find_dirty(&pages, start, end);
+    record_run(&pages);
+}
+
+static void ask_borrowed(int fd, void *arg) {
+    struct runs *runs = arg;
+    struct dirty_pages pages = {.fd = fd, .kept = runs};
+
+    find_dirty(&pages, runs->start, runs->end);
+    record_run(&pages);
+}
+
+/* False: it was not to be had. */
+static bool record_borrowed(const struct mapping *mapping, uint64_t start, uint64_t end) {
+    const struct trib_borrowed what = {mapping->start, page_end(mapping->end), mapping->mapped.file};
+    struct runs *runs = trib_memory_map(sizeof *runs);
+
+    if (!runs)
+        return false;
+    runs->start = start;
+    runs->end = end;
+    int code = trib_borrow(&what, ask_borrowed, runs);
+    for (unsigned i = 0; code == 0 && i < runs->count; i++)
+        trib_record_mapped(&mapping->mapped, runs->run[i].start, runs->run[i].end - runs->run[i].start);
+    TRIB_RAW(SYS_munmap, runs, sizeof *runs);
+    return code == 0;
 }
 
 /* [from, to) of the memory, inside the mapping. */
 static void record_dirty(const struct mapping *mapping, uintptr_t from, uintptr_t to) {
-    struct dirty_pages pages = {.mapped = &mapping->mapped, .fd = descriptor_of(mapping)};
-    uint64_t offset = mapping->offset_bytes + (from - mapping->start);
-    int borrowed = pages.fd < 0 && trib_may_ask() ? borrow(mapping) : -1;
+    uint64_t start = mapping->offset_bytes + (from - mapping->start), end = start + (to - from);
+    bool asks = trib_ask_begin();
+    int fd = asks ? descriptor_of(mapping) : -1;
 
-    if (borrowed >= 0)
-        pages.fd = borrowed;
-    find_dirty(&pages, offset, offset + (to - from));
-    record_run(&pages);
-    if (borrowed >= 0)
-        trib_return_descriptor(borrowed);
+    if (fd >= 0 || !asks || !record_borrowed(mapping, start, end))
+        record_by(fd, &mapping->mapped, start, end);
+    if (asks)
+        trib_ask_end();
 }
 
 /* ---- the table ---- */

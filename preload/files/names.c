@@ -12,7 +12,9 @@
 
 _Static_assert(TRIB_NAME_BYTES_MAX <= LENGTH_MASK, "head has seven bits for the length");
 
-void trib_name_put(struct trib_name *name, const struct trib_name_text *text) {
+static _Atomic(int) putting;
+
+static void put(struct trib_name *name, const struct trib_name_text *text) {
     uint64_t head = atomic_load_explicit(&name->head, memory_order_relaxed), word;
     size_t words = (text->length + 7) / 8;
 
@@ -25,6 +27,20 @@ void trib_name_put(struct trib_name *name, const struct trib_name_text *text) {
     }
     head = (head & ~(LENGTH_MASK | PUTTING)) + ONE_MORE;
     atomic_store_explicit(&name->head, head | text->length, memory_order_release);
+}
+
+void trib_name_put(struct trib_name *name, const struct trib_name_text *text) {
+    atomic_fetch_add(&putting, 1);
+    put(name, text);
+    atomic_fetch_sub(&putting, 1);
+}
+
+bool trib_names_inherited(void) {
+    bool was_putting = atomic_load(&putting) > 0;
+
+    if (was_putting)
+        atomic_store(&putting, 0);
+    return was_putting;
 }
 
 bool trib_name_get(const struct trib_name *name, struct trib_name_text *out) {

@@ -30,7 +30,8 @@ void trib_name_put(struct trib_name *name, const struct trib_name_text *text);
 /* False: none, or somebody puts one just now. */
 bool trib_name_get(const struct trib_name *name, struct trib_name_text *out);
 
-/* In the child of a fork: whoever was putting is not here. */
+/* In the child of a fork: whoever was putting is not here. True: somebody was, and each name must be looked at. */
+bool trib_names_inherited(void);
 void trib_name_inherited(struct trib_name *name);
 
 /* Of a descriptor that the shim did not see opened (a shell's redirection, what came over a socket, a file of a server

@@ -8,6 +8,7 @@
 #define TRIB_PRELOAD_SLOTS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,7 @@ struct trib_slots {
     struct trib_name first_name[TRIB_SLOTS_FIRST], *mapped_name;
     _Atomic(uint32_t) count; /* mapped; descriptors beyond are looked up for every write */
     _Atomic(uint32_t) names; /* mapped; descriptors beyond have no name */
-    _Atomic(uint32_t) end;   /* one behind the last that was ever used */
+    _Atomic(uint32_t) end;   /* one behind the last that was ever used; raised before it is touched */
 };
 extern struct trib_slots trib_slots __attribute__((visibility("hidden")));
 
@@ -38,13 +39,17 @@ void trib_slots_inherited(void); /* in the child of a fork: whoever was extendin
 /* What lies behind the last in use. Nobody else may use any meanwhile. */
 void trib_slots_give_back(void);
 
-/* NULL: there is none for this number. */
-static inline struct trib_slot *trib_slot(int fd) {
-    uint32_t beyond = (uint32_t)fd - TRIB_SLOTS_FIRST;
+/* In use: what is not may be given back by a signal handler at any time. */
+static inline bool trib_slot_is_kept(int fd) {
+    return (uint32_t)fd < atomic_load_explicit(&trib_slots.end, memory_order_acquire) &&
+           (uint32_t)fd - TRIB_SLOTS_FIRST < atomic_load_explicit(&trib_slots.count, memory_order_acquire);
+}
 
+/* NULL: there is none for this number, or nobody has used it. */
+static inline struct trib_slot *trib_slot(int fd) {
     if ((uint32_t)fd < TRIB_SLOTS_FIRST)
         return &trib_slots.first[fd];
-    return beyond < atomic_load_explicit(&trib_slots.count, memory_order_acquire) ? &trib_slots.mapped[beyond] : NULL;
+    return trib_slot_is_kept(fd) ? &trib_slots.mapped[(uint32_t)fd - TRIB_SLOTS_FIRST] : NULL;
 }
 static inline struct trib_name *trib_slot_name(int fd) {
     uint32_t beyond = (uint32_t)fd - TRIB_SLOTS_FIRST, names;
@@ -52,14 +57,16 @@ static inline struct trib_name *trib_slot_name(int fd) {
     if ((uint32_t)fd < TRIB_SLOTS_FIRST)
         return &trib_slots.first_name[fd];
     names = atomic_load_explicit(&trib_slots.names, memory_order_acquire);
-    return beyond < names ? &trib_slots.mapped_name[beyond] : NULL;
+    return beyond < names && trib_slot_is_kept(fd) ? &trib_slots.mapped_name[beyond] : NULL;
 }
 
-/* `fd` has a slot, and uses it. */
+/* From now on `fd` has a slot, if there is one for it. */
 static inline void trib_slots_use(int fd) {
     uint32_t end = atomic_load_explicit(&trib_slots.end, memory_order_relaxed);
+    uint32_t room = TRIB_SLOTS_FIRST + atomic_load_explicit(&trib_slots.count, memory_order_acquire);
 
-    while ((uint32_t)fd >= end && !atomic_compare_exchange_weak(&trib_slots.end, &end, (uint32_t)fd + 1))
+    while ((uint32_t)fd >= end && (uint32_t)fd < room &&
+           !atomic_compare_exchange_weak(&trib_slots.end, &end, (uint32_t)fd + 1))
         ;
 }
 static inline uint32_t trib_slots_end(void) {

@@ -22,7 +22,7 @@ static unsigned copy_parts(const struct io_uring_sqe *entry, struct iovec parts[
     unsigned count = entry->len < PARTS_MAX ? entry->len : PARTS_MAX;
     const void *there = (const void *)(uintptr_t)entry->addr;
 
-    return trib_may_ask() && trib_safe_copy(parts, there, count * sizeof *parts) ? count : 0;
+    return TRIB_ASK(false, trib_safe_copy(parts, there, count * sizeof *parts)) ? count : 0;
 }
 
 /* What the kernel is going to refuse must not be recorded. 0: that, or nothing to write. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a small program as it is, with the preload library, and under `trib record`, and compares what anybody can see
-// of it: files, output, exit status, time. Nothing here knows how the library works. One thread.
+// of it: files, output, exit status, time. A library that does nothing would pass that: so each case says how much of
+// what it writes `trib record` has to find. Nothing here knows how the library works. One thread.
 #pragma once
 #include "support/catch.hpp"
 
@@ -29,6 +30,8 @@ struct Command {
     bool timed = true;                                           // twice the time, and a bit
     std::function<void(const std::string &folder)> prepare = {}; // the folder that the program starts in
     std::vector<std::string> environment = {};                   // more variables
+    int processes = 1;                    // that write: each joins for itself, which takes time of its own
+    uint64_t recorded_at_least_bytes = 0; // under `trib record`; what goes to standard output comes on top of it
 };
 
 struct Result {
@@ -40,6 +43,7 @@ struct Result {
     std::string own;       // what the library or trib said
     size_t own_lines = 0;
     std::map<std::string, std::string> files; // name -> type, mode, links, size, bytes
+    uint64_t recorded_bytes = 0;              // of writes in the record, without those that were lost; 0: no record
 };
 
 // Writes of one file in a record: offsets and lengths, in the record's order.
@@ -57,7 +61,8 @@ std::string program(const std::string &name); // of programs/
 std::vector<std::string> hooked_environment(Way way, const std::string &trace, const std::string &folder);
 std::string library();
 
-// TRIB_HAZARD_CONTROL=1: every run goes without the library, so whatever differs is the test's own fault.
+// TRIB_HAZARD_CONTROL=1: every run goes without the library. Whatever then differs is the test's own fault, and each
+// test that asks for a record or a join must fail: as it would with a library that does nothing.
 Way way_of(Way asked);
 
 // A trace that is asked for but not looked at goes where nobody looks.
@@ -66,7 +71,8 @@ Record read_record(const std::string &trace);
 
 bool is_installed(const std::string &program);
 
-// The hazard's bar: everything that can be seen is the same, and it takes at most twice the time and 30 ms.
+// The hazard's bar: everything that can be seen is the same, it takes at most twice the time, and a record has what it
+// must have.
 void same(Way way, const Command &command);
 
 } // namespace trib_hazard

@@ -9,17 +9,33 @@ using namespace trib_hazard;
 
 namespace {
 
-Command late(const std::string &name) {
-    return {{program("confined"), name, "late"}};
+// What confined.c writes: before it is confined, and then. Nobody joins who is locked in: joining takes calls that a
+// filter may not allow.
+constexpr uint64_t kFirst_bytes = 6, kWork_bytes = 10 * 9 + 12000, kAfter_bytes = 10, kNothing_bytes = 0;
+
+constexpr uint64_t kOverLimit_bytes = 5; // of ten, the limit of file size being 100
+
+// Joining takes a task for a moment, which this limit refuses to all but root.
+const uint64_t kOfRoot_bytes = geteuid() == 0 ? kWork_bytes : kNothing_bytes;
+
+Command confined(const std::string &name, const std::string &when, uint64_t recorded_bytes) {
+    Command command{{program("confined"), name, when}};
+    command.recorded_at_least_bytes = recorded_bytes;
+    return command;
 }
-Command early(const std::string &name) {
-    return {{program("confined"), name, "early"}};
+// In a process that has joined, which needs no system call to record.
+Command late(const std::string &name, uint64_t recorded_bytes = kFirst_bytes + kWork_bytes) {
+    return confined(name, "late", recorded_bytes);
+}
+Command early(const std::string &name, uint64_t recorded_bytes) {
+    return confined(name, "early", recorded_bytes);
 }
 Command inherited(const std::string &name) {
-    return {{program("confined"), name, "inherited"}};
+    return confined(name, "inherited", kNothing_bytes);
 }
 
 // Of programs that lock themselves in at a bad moment. Time is not compared: some wait, some are stopped at every call.
+// Nor is there a record: nobody has a daemon, or it depends on the moment who joins.
 Command locked(const std::string &name, const std::vector<std::string> &before = {}) {
     Command command{before};
     command.arguments.insert(command.arguments.end(), {program("locked"), name});
@@ -58,48 +74,50 @@ void check_setuid(const std::string &how) {
 
 } // namespace
 
-TRIB_HAZARD("seccomp strict mode", late("strict"))
-TRIB_HAZARD("seccomp strict mode before the first write", early("strict"))
+// In strict mode the processor's clock cannot be read, and an event without a time is none.
+TRIB_HAZARD("seccomp strict mode", late("strict", kFirst_bytes))
+TRIB_HAZARD("seccomp strict mode before the first write", early("strict", kNothing_bytes))
 TRIB_HAZARD("a filter that kills at sockets", late("no_sockets"))
-TRIB_HAZARD("a filter that kills at sockets, before the first write", early("no_sockets"))
+TRIB_HAZARD("a filter that kills at sockets, before the first write", early("no_sockets", kNothing_bytes))
 TRIB_HAZARD("a filter that kills at opening files", late("no_files"))
-TRIB_HAZARD("a filter that kills at opening files, before the first write", early("no_files"))
+TRIB_HAZARD("a filter that kills at opening files, before the first write", early("no_files", kNothing_bytes))
 TRIB_HAZARD("a filter that kills at new processes", late("no_processes"))
-TRIB_HAZARD("a filter that kills at new processes, before the first write", early("no_processes"))
+TRIB_HAZARD("a filter that kills at new processes, before the first write", early("no_processes", kNothing_bytes))
 TRIB_HAZARD("a filter that kills at memory calls", late("no_memory_calls"))
-TRIB_HAZARD("a filter that kills at memory calls, before the first write", early("no_memory_calls"))
+TRIB_HAZARD("a filter that kills at memory calls, before the first write", early("no_memory_calls", kNothing_bytes))
 TRIB_HAZARD("a filter that refuses all but writes", late("only_writes"))
-TRIB_HAZARD("a filter that refuses all but writes, before the first write", early("only_writes"))
+TRIB_HAZARD("a filter that refuses all but writes, before the first write", early("only_writes", kNothing_bytes))
 TRIB_HAZARD("system calls that only libc may make", late("dispatch"))
-TRIB_HAZARD("system calls that only libc may make, before the first write", early("dispatch"))
+TRIB_HAZARD("system calls that only libc may make, before the first write", early("dispatch", kNothing_bytes))
 TRIB_HAZARD("an inherited filter that kills at sockets", inherited("no_sockets"))
 TRIB_HAZARD("an inherited filter that kills at new processes", inherited("no_processes"))
-TRIB_HAZARD("no new executable memory", late("mdwe"))
-TRIB_HAZARD("no new executable memory before the first write", early("mdwe"))
+TRIB_HAZARD("no new executable memory", late("mdwe", kFirst_bytes + kWork_bytes + kAfter_bytes))
+TRIB_HAZARD("no new executable memory before the first write", early("mdwe", kWork_bytes + kAfter_bytes))
 TRIB_HAZARD("a filter that allows only writes, and no daemon", locked("after_a_while", kNoDaemon))
 TRIB_HAZARD("a filter that allows only writes, no daemon, and hints", locked("after_a_while", kNoDaemonForHints))
 TRIB_HAZARD("locked in by another thread during a vfork", locked("during_vfork"))
 TRIB_HAZARD("locked in by another thread during a vfork, and no daemon", locked("during_vfork", kNoDaemon))
 TRIB_HAZARD("a forked child that locks itself in, wherever its parent's first write is", locked("in_forked_child"))
 
+// Joining takes a descriptor for a moment, and room in memory for a ring.
 TRIB_HAZARD("no descriptor number left", late("descriptors_0"))
-TRIB_HAZARD("no descriptor number left before the first write", early("descriptors_0"))
+TRIB_HAZARD("no descriptor number left before the first write", early("descriptors_0", kNothing_bytes))
 TRIB_HAZARD("three descriptor numbers", late("descriptors_3"))
-TRIB_HAZARD("three descriptor numbers before the first write", early("descriptors_3"))
+TRIB_HAZARD("three descriptor numbers before the first write", early("descriptors_3", kWork_bytes))
 TRIB_HAZARD("four descriptor numbers", late("descriptors_4"))
-TRIB_HAZARD("four descriptor numbers before the first write", early("descriptors_4"))
+TRIB_HAZARD("four descriptor numbers before the first write", early("descriptors_4", kWork_bytes))
 TRIB_HAZARD("no memory to map", late("no_memory"))
-TRIB_HAZARD("no memory to map before the first write", early("no_memory"))
-TRIB_HAZARD("a heap that is full", late("full_heap"))
-TRIB_HAZARD("a heap that is full before the first write", early("full_heap"))
-TRIB_HAZARD("a limit of file size", late("file_size"))
-TRIB_HAZARD("a limit of file size before the first write", early("file_size"))
+TRIB_HAZARD("no memory to map before the first write", early("no_memory", kNothing_bytes))
+TRIB_HAZARD("a heap that is full", late("full_heap", kFirst_bytes + kWork_bytes + 20 * kAfter_bytes))
+TRIB_HAZARD("a heap that is full before the first write", early("full_heap", kNothing_bytes))
+TRIB_HAZARD("a limit of file size", late("file_size", kFirst_bytes + kWork_bytes + kOverLimit_bytes))
+TRIB_HAZARD("a limit of file size before the first write", early("file_size", kWork_bytes + kOverLimit_bytes))
 TRIB_HAZARD("no process more", late("processes"))
-TRIB_HAZARD("no process more before the first write", early("processes"))
+TRIB_HAZARD("no process more before the first write", early("processes", kOfRoot_bytes))
 TRIB_HAZARD("memory that is locked", late("locked_memory"))
-TRIB_HAZARD("memory that is locked before the first write", early("locked_memory"))
+TRIB_HAZARD("memory that is locked before the first write", early("locked_memory", kWork_bytes))
 TRIB_HAZARD("a small limit of locked memory", late("little_locked_memory"))
-TRIB_HAZARD("a small limit of locked memory before the first write", early("little_locked_memory"))
+TRIB_HAZARD("a small limit of locked memory before the first write", early("little_locked_memory", kWork_bytes))
 TRIB_HAZARD("a small limit of data", late("little_data"))
 
 TEST_CASE("a set-uid program ignores LD_PRELOAD and writes no trace") {

@@ -7,16 +7,22 @@ using namespace trib_hazard;
 
 namespace {
 
+Command recorded(Command command, uint64_t bytes) {
+    command.recorded_at_least_bytes = bytes;
+    return command;
+}
+
 Command closing(const std::string &name) {
-    return {{program("closing"), name}};
+    return recorded({{program("closing"), name}}, 200 * 5); // lines of its log
 }
 
-Command numbers(const std::string &name) {
-    return {{program("numbers"), name}};
+Command numbers(const std::string &name, uint64_t bytes) {
+    return recorded({{program("numbers"), name}}, bytes);
 }
 
+// A few lines each, of the shell and of what it starts.
 Command shell(const std::string &shell, const std::string &name) {
-    return {{shell, TRIB_HAZARD_SOURCES "/programs/redirections.sh", name}};
+    return recorded({{shell, TRIB_HAZARD_SOURCES "/programs/redirections.sh", name}}, 100);
 }
 
 } // namespace
@@ -29,10 +35,10 @@ TRIB_HAZARD("close_range of everything, standard streams too", closing("everythi
 TRIB_HAZARD("closefrom before the first write", closing("before_first_write"))
 TRIB_HAZARD("closefrom in a daemon's child", closing("in_child"))
 
-TRIB_HAZARD("dup2 onto every number", numbers("onto_all"))
-TRIB_HAZARD("dup3 by number onto every number", numbers("onto_all_raw"))
-TRIB_HAZARD("the lowest free number is the program's", numbers("lowest"))
-TRIB_HAZARD("dup2 of a database over numbers while files are written", numbers("over_and_over"))
+TRIB_HAZARD("dup2 onto every number", numbers("onto_all", 252 * (10 + 8)))
+TRIB_HAZARD("dup3 by number onto every number", numbers("onto_all_raw", 6 + 252 + 10))
+TRIB_HAZARD("the lowest free number is the program's", numbers("lowest", 1 + 20))
+TRIB_HAZARD("dup2 of a database over numbers while files are written", numbers("over_and_over", 300))
 
 TRIB_HAZARD("bash, exec 3> after a first write", shell("bash", "exec3"))
 TRIB_HAZARD("bash, exec onto all numbers", shell("bash", "all"))
@@ -46,7 +52,7 @@ TRIB_HAZARD("sh, streams that are swapped and restored", shell("sh", "swap"))
 namespace {
 
 Command full(const std::string &name) {
-    return {{program("full"), name}};
+    return recorded({{program("full"), name}}, 20 * 10);
 }
 
 // The process joins all the same: what it wrote is in the record.

@@ -7,13 +7,23 @@ using namespace trib_hazard;
 
 namespace {
 
+constexpr uint64_t kWrites_bytes = 2000; // of rest.c, and again of a fork that writes
+
 Command rest(const std::string &what, const std::string &how) {
-    return {{program("rest"), what, how}, 40, false};
+    Command command{{program("rest"), what, how}, 40, false};
+    command.recorded_at_least_bytes = how == "fork_writes" ? 2 * kWrites_bytes : kWrites_bytes;
+    return command;
 }
 
 // With something for the library to say on standard error before the program does.
 Command complaint(const std::string &what) {
     return {{program("rest"), what, "self"}, 40, false, {}, {"TRIBUTARY_SESSION=no/absolute/path"}};
+}
+
+Command queues(const std::string &name, uint64_t recorded_bytes) {
+    Command command{{program("queues"), name}};
+    command.recorded_at_least_bytes = recorded_bytes;
+    return command;
 }
 
 } // namespace
@@ -38,11 +48,11 @@ TEST_CASE("at rest: streams behind a line of the library's, preloaded") {
     CHECK(run_once(Way::Preloaded, complaint("streams")).own_lines == 1);
 }
 
-TRIB_HAZARD("io_uring", {{program("queues"), "ring"}})
-TRIB_HAZARD("io_uring, requests that the kernel refuses", {{program("queues"), "refused"}})
-TRIB_HAZARD("native AIO", {{program("queues"), "queue"}})
-TRIB_HAZARD("libaio", {{program("queues"), "libaio"}})
-TRIB_HAZARD("io_uring of several threads", {{program("queues"), "threads"}})
+TRIB_HAZARD("io_uring", queues("ring", 1 + 35 * 512 + 10))
+TRIB_HAZARD("io_uring, requests that the kernel refuses", queues("refused", 1 + 100 * 10))
+TRIB_HAZARD("native AIO", queues("queue", 1 + 40 * 512 + 10))
+TRIB_HAZARD("libaio", queues("libaio", 1 + 19 * 512 + 10))
+TRIB_HAZARD("io_uring of several threads", queues("threads", 5 * 200 * 10))
 
 TEST_CASE("what io_uring refuses is not recorded, and what follows is") {
     const Way way = GENERATE(Way::Preloaded, Way::Recorded);

@@ -7,6 +7,7 @@
 #include <tributary/page.h>
 
 #include "support/process.hpp"
+#include "support/skip.hpp"
 #include "support/trace_end.hpp"
 #include "support/trace_file.hpp"
 
@@ -50,7 +51,7 @@ void check_fronts(const std::vector<trib_event> &writes) {
 
 TEST_CASE("preloaded: pages carry who dirtied them, not who wrote them") {
     if (TRIB_SANITIZED)
-        return;
+        return trib_test::skip("a sanitizer's runtime has to come before every preloaded library");
     Folder folder;
     const std::string trace = folder / "trace";
     Outcome outcome = run({TRIB_BUFFER_ENGINE, folder / "pages.db"},
@@ -64,7 +65,7 @@ TEST_CASE("preloaded: pages carry who dirtied them, not who wrote them") {
 
 TEST_CASE("beside the other library with a shim no write is told twice") {
     if (TRIB_SANITIZED)
-        return;
+        return trib_test::skip("a sanitizer's runtime has to come before every preloaded library");
     const std::string both[] = {std::string(TRIB_PRELOAD_LIBRARY) + ":" + TRIB_MYSQL_LIBRARY,
                                 std::string(TRIB_MYSQL_LIBRARY) + ":" + TRIB_PRELOAD_LIBRARY};
     for (const std::string &libraries : both) {
@@ -82,7 +83,7 @@ TEST_CASE("beside the other library with a shim no write is told twice") {
 
 TEST_CASE("in a session, whose recorder preloads the other library, no write is told twice") {
     if (TRIB_SANITIZED)
-        return;
+        return trib_test::skip("a sanitizer's runtime has to come before every preloaded library");
     for (const std::string together : {"$LD_PRELOAD:$HOOK", "$HOOK:$LD_PRELOAD"}) {
         Folder folder;
         const std::string trace = folder / "trace";
@@ -100,7 +101,7 @@ TEST_CASE("in a session, whose recorder preloads the other library, no write is 
 
 TEST_CASE("processes that dirty pages, and another that writes them") {
     if (TRIB_SANITIZED)
-        return;
+        return trib_test::skip("a sanitizer's runtime has to come before every preloaded library");
     Folder folder;
     const std::string trace = folder / "trace";
     Outcome outcome = run({TRIB_TOOL, "record", "--trace", trace, "--preload", TRIB_MYSQL_LIBRARY, "--",
@@ -121,7 +122,7 @@ TEST_CASE("processes that dirty pages, and another that writes them") {
 
 TEST_CASE("loaded into the running program: from then on") {
     if (TRIB_SANITIZED)
-        return;
+        return trib_test::skip("a sanitizer's runtime has to come before every preloaded library");
     Folder folder;
     const std::string trace = folder / "trace";
     Outcome outcome = run({TRIB_BUFFER_ENGINE, folder / "pages.db", TRIB_MYSQL_LIBRARY},
@@ -141,7 +142,7 @@ TEST_CASE("without the library the engine works on") {
 
 TEST_CASE("an unknown option of the hook is one line, and the defaults") {
     if (TRIB_SANITIZED)
-        return;
+        return trib_test::skip("a sanitizer's runtime has to come before every preloaded library");
     Folder folder;
     Outcome outcome = run({TRIB_BUFFER_ENGINE, folder / "pages.db"},
                           {{"LD_PRELOAD", TRIB_MYSQL_LIBRARY}, {"TRIBUTARY_BUFFER", "colour=red"}});

@@ -157,3 +157,40 @@ TEST_CASE("bash accepts the completion script") {
     const std::string script = std::string(TRIB_SOURCE_DIR) + "/cli/completion/trib.bash";
     REQUIRE(std::system(("bash -n '" + script + "'").c_str()) == 0);
 }
+
+// "trib daemon pause NAME" -> each word a command as long as there are commands, then flags that the last one has.
+static void check_command(const std::string &text) {
+    INFO(text);
+    std::vector<std::string> command;
+    std::string help = trib({"--help"}).out;
+    std::istringstream words(text.substr(5));
+    for (std::string word; words >> word && word != "--";) {
+        const bool is_word = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos;
+        if (word.rfind("--", 0) == 0) {
+            CHECK(has(help, word.substr(0, word.find('='))));
+        } else if (is_word && has(help, "\nSubcommands:\n")) {
+            REQUIRE(has(help.substr(help.find("\nSubcommands:\n")), "\n  " + word + " "));
+            command.push_back(word);
+            std::vector<std::string> asked = command;
+            asked.emplace_back("--help");
+            help = trib(asked).out;
+        }
+    }
+    CHECK_FALSE(command.empty());
+}
+
+TEST_CASE("the commands that the pages name are commands of trib") {
+    std::vector<std::string> pages = {"README.md"};
+    for (const auto &entry : fs::recursive_directory_iterator(TRIB_SOURCE_DIR "/docs"))
+        if (entry.path().extension() == ".md")
+            pages.push_back(fs::relative(entry.path(), TRIB_SOURCE_DIR).string());
+    std::set<std::string> commands;
+    for (const std::string &page : pages) {
+        const std::string text = source_file(page);
+        for (size_t at = 0; (at = text.find("`trib ", at)) != std::string::npos; at++)
+            commands.insert(text.substr(at + 1, text.find('`', at + 1) - at - 1));
+    }
+    CHECK(commands.size() > 30);
+    for (const std::string &command : commands)
+        check_command(command);
+}

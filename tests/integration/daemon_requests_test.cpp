@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <vector>
 
@@ -148,6 +149,102 @@ TEST_CASE("a daemon without a free descriptor rests, and goes on when it has one
     CHECK(client != nullptr);
     trib_client_close(client);
     close(waits);
+}
+
+// Of memory that it may map, as `left_bytes` beyond what it has mapped; what it could map before.
+rlimit leave_memory(pid_t pid, rlim_t left_bytes) {
+    const std::string status = read_file(proc(pid, "status"));
+    rlimit before = {};
+    REQUIRE(prlimit(pid, RLIMIT_AS, nullptr, &before) == 0);
+    const rlim_t mapped_bytes = std::stoull(status.substr(status.find("VmSize:") + 7)) * 1024;
+    const rlimit little = {mapped_bytes + left_bytes, before.rlim_max};
+    REQUIRE(prlimit(pid, RLIMIT_AS, &little, nullptr) == 0);
+    return before;
+}
+
+TEST_CASE("a daemon without memory refuses who joins: hosts lose events, nothing else") {
+    DaemonOfRoot daemon("process-ring=1024");
+    trib_client *joined = nullptr, *refused = nullptr;
+    for (trib_client **client : {&joined, &refused}) {
+        REQUIRE(trib_client_open(client, daemon.address.c_str(), nullptr) == 0);
+        trib_test_set_image(*client, 0); // as below: another program of this process would take over
+    }
+    REQUIRE(comes_true([&] { return trib_client_join(joined) == 0; }));
+    submit_all(joined, 1, 1);
+    REQUIRE(comes_true([&] { return daemon.status()["events"] == 1; }));
+    const uint64_t refused_before = daemon.status()["joins_refused"];
+
+    const rlimit before = leave_memory(daemon.pid(), 2 << 20);
+    std::map<int, unsigned> answers; // each is waited for: what the daemon says does not depend on how busy it is
+    for (unsigned i = 0; i < 60; i++) {
+        const Given given = ring_from(daemon.address);
+        answers[given.code]++;
+        close(given.ring);
+        close(given.table);
+    }
+    CHECK(answers[0] > 0); // there were some in stock
+    CHECK(answers[-ENOMEM] > 0);
+    CHECK(answers[0] + answers[-ENOMEM] == 60);
+    submit_all(joined, 1, 10); // as before
+    CHECK(trib_client_join(refused) != 0);
+    const trib_event event = write_of(2, 0);
+    for (unsigned i = 0; i < 10; i++)
+        CHECK_FALSE(trib_client_submit(refused, &event)); // nobody takes them
+    REQUIRE(prlimit(daemon.pid(), RLIMIT_AS, &before, nullptr) == 0);
+
+    CHECK(comes_true([&] { return daemon.status()["joins_refused"] >= refused_before + answers[-ENOMEM] + 1; }));
+    CHECK(comes_true([&] { return daemon.status()["events"] == 11; }));
+    CHECK(comes_true([&] { // and they are counted when it may join
+        trib_test_try_now(refused);
+        (void)trib_client_submit(refused, &event);
+        return daemon.status()["lost_alone"] >= 10;
+    }));
+    trib_client_close(joined);
+    trib_client_close(refused);
+    CHECK(daemon.stop() == 0);
+    CHECK(writes_of(daemon.trace, 1) == 11);
+}
+
+// One connection that has joined, and how it says that it cannot use what it got.
+int join_and_stay(const std::string &address) {
+    const int to = connect_to(address), process = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+    trib_answer answer{};
+    REQUIRE((to >= 0 && process >= 0));
+    fcntl(to, F_SETFL, 0);
+    REQUIRE(send_with(to, request_of(TRIB_REQUEST_JOIN), {process}));
+    REQUIRE(recv(to, &answer, sizeof answer, 0) == sizeof answer); // what comes with it is closed
+    REQUIRE(answer.code == 0);
+    close(process);
+    return to;
+}
+bool give_up(int to) {
+    const trib_request failed = request_of(TRIB_REQUEST_FAILED, ENOMEM);
+    return send(to, &failed, TRIB_REQUEST_BYTES_MIN, MSG_NOSIGNAL) == TRIB_REQUEST_BYTES_MIN;
+}
+
+TEST_CASE("who cannot use its ring says so: it is counted as refused, and the ring is another's") {
+    DaemonOfRoot daemon("process-ring=1024");
+    trib_client_close(join_soon(daemon.address));
+    REQUIRE(comes_true([&] { return daemon.status()["processes_live"] == 0; }));
+    const size_t before = descriptors(daemon.pid());
+    const uint64_t refused = daemon.status()["joins_refused"];
+    std::vector<int> connections;
+    for (unsigned i = 0; i < 20; i++)
+        connections.push_back(join_and_stay(daemon.address));
+    REQUIRE(comes_true([&] { return daemon.status()["processes_live"] == 20; }));
+    for (const int connection : connections)
+        REQUIRE(give_up(connection));
+    CHECK(comes_true([&] { return daemon.status()["joins_refused"] == refused + 20; }));
+    CHECK(comes_true([&] { return daemon.status()["processes_live"] == 0; }));
+    CHECK(comes_true([&] { return descriptors(daemon.pid()) <= before + 20 + 2; })); // no pidfd of theirs
+    const int another = join_and_stay(daemon.address); // in the place of one of them, who says it once more
+    REQUIRE(give_up(connections[0]));
+    CHECK(comes_true([&] { return daemon.status()["joins_refused"] == refused + 21; }));
+    std::this_thread::sleep_for(200ms);
+    CHECK(daemon.status()["processes_live"] == 1);
+    for (const int connection : connections)
+        close(connection);
+    close(another);
 }
 
 TEST_CASE("a daemon takes as many descriptors as it may have, not as many as it starts with") {

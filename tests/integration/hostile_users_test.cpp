@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another user can send that takes long: descriptors whose close waits, events that name terabytes, names without
-// end. The daemon is root's. Needs root.
+// What another user can send that takes long: descriptors whose close waits, or of which the kernel has much to say.
+// The daemon is root's. Needs root.
 #include "support/catch.hpp"
 
+#include <linux/kcmp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <vector>
 
 #include "support/users.hpp"
+
+extern "C" {
+bool trib_closer_has_room(uid_t user); // recorder/listener.h
+void trib_closer_park(uid_t user, int fd);
+}
 
 using namespace trib_test;
 
@@ -33,6 +43,7 @@ struct LingeringSockets {
         for (unsigned i = 0; i < count; i++) {
             const int fd = socket(AF_INET, SOCK_STREAM, 0);
             REQUIRE(connect(fd, address, length) == 0);
+            setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
             fcntl(fd, F_SETFL, O_NONBLOCK);
             while (write(fd, zeros, sizeof zeros) > 0) {
             }
@@ -48,9 +59,13 @@ struct LingeringSockets {
             close(fd);
         ends.clear();
     }
-    ~LingeringSockets() {
-        for (const int fd : readers) // unread data: the other end is told, and waits no more
+    void close_readers() { // unread data: the other end is told, and waits no more
+        for (const int fd : readers)
             close(fd);
+        readers.clear();
+    }
+    ~LingeringSockets() {
+        close_readers();
         close_ends();
     }
     LingeringSockets(const LingeringSockets &) = delete;
@@ -59,6 +74,39 @@ struct LingeringSockets {
 
 long milliseconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
+}
+
+// An epoll with that many watches: each number of one file, then each of another. -1: the system grants no more.
+int epoll_with(unsigned watches) {
+    constexpr int kFirst = 512; // below are the files themselves
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 20000);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const int poll = epoll_create1(EPOLL_CLOEXEC), last = static_cast<int>(limit.rlim_cur);
+    for (unsigned count = 0; count < watches;) {
+        const int file = eventfd(0, EFD_CLOEXEC);
+        for (int fd = kFirst; fd < last && count < watches; fd++, count++) {
+            epoll_event event{};
+            event.events = EPOLLIN;
+            if (dup2(file, fd) < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) != 0)
+                return -1;
+        }
+    }
+    for (int fd = kFirst; fd < last; fd++)
+        close(fd);
+    return poll;
+}
+
+// One message, and what it is answered, or -errno.
+int answer_to(int to, const trib_request &request, const std::vector<int> &fds) {
+    trib_answer answer{};
+    const timeval patience = {5, 0};
+    fcntl(to, F_SETFL, 0);
+    setsockopt(to, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (!send_with(to, request, fds) || recv(to, &answer, sizeof answer, 0) != sizeof answer)
+        return -errno;
+    return answer.code;
 }
 
 } // namespace
@@ -126,6 +174,131 @@ TEST_CASE("descriptors that nobody asked for do not stay in the daemon") {
     for (int i = 0; i < 100 && !(is_as_before = descriptors() <= before + 2); i++)
         std::this_thread::sleep_for(20ms);
     CHECK(is_as_before);
+}
+
+TEST_CASE("a descriptor of which the kernel has much to say holds up nobody") {
+    if (!is_root())
+        return;
+    const uid_t user = GENERATE(kOther, kThird); // on the list, or not
+    DaemonOfRoot daemon("process-ring=1024,allow=" + std::to_string(kOther));
+    chmod(daemon.address.c_str(), 0666);
+    int ready[2];
+    REQUIRE(pipe(ready) == 0);
+    std::thread sender([&] {
+        as(user, [&] {
+            const int poll = epoll_with(200000); // to print them takes most of a second
+            (void)!write(ready[1], poll < 0 ? "n" : "y", 1);
+            for (const auto end = std::chrono::steady_clock::now() + 3s; std::chrono::steady_clock::now() < end;) {
+                const int to = connect_to(daemon.address);
+                (void)answer_to(to, request_of(TRIB_REQUEST_JOIN), {poll});
+                close(to);
+            }
+            return 0;
+        });
+    });
+    char has_epoll = 0;
+    CHECK(read(ready[0], &has_epoll, 1) == 1);
+    CHECK(has_epoll == 'y');
+    unsigned at_once = 0;
+    for (int i = 0; i < 10; i++) {
+        const auto start = std::chrono::steady_clock::now();
+        trib_client *client = join_soon(daemon.address);
+        CHECK(client != nullptr);
+        at_once += milliseconds_since(start) < 200;
+        trib_client_close(client);
+    }
+    CHECK(at_once >= 8);
+    sender.join();
+    close(ready[0]);
+    close(ready[1]);
+}
+
+TEST_CASE("who is not on the list is answered whatever he sends, and none of it is received") {
+    if (!is_root())
+        return;
+    DaemonOfRoot daemon("allow=" + std::to_string(kThird));
+    chmod(daemon.address.c_str(), 0666);
+    CHECK(as(kOther, [&] {
+              const int process = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+              const std::vector<std::vector<int>> all = {{}, {process}, {STDERR_FILENO}, {process, process}};
+              for (const std::vector<int> &fds : all) {
+                  const int to = connect_to(daemon.address);
+                  int waiting_bytes = 0;
+                  if (answer_to(to, request_of(TRIB_REQUEST_JOIN), fds) != -EACCES)
+                      return 1;
+                  if (ioctl(to, SIOCOUTQ, &waiting_bytes) != 0 || waiting_bytes == 0)
+                      return 2;
+                  char byte;
+                  errno = 0;
+                  if (recv(to, &byte, 1, 0) > 0 || errno == EAGAIN) // comes to an end, whoever stays
+                      return 3;
+                  close(to);
+              }
+              return 0;
+          }) == 0);
+    CHECK(daemon.status()["joins_refused"] == 4);
+    CHECK(daemon.status()["processes"] == 0);
+}
+
+TEST_CASE("users whose descriptors take for ever to close leave room for root and the daemon's owner") {
+    if (!is_root())
+        return;
+    constexpr uid_t kFirst = 61000, kOwner = kOther;
+    LingeringSockets sockets(64 + 4);
+    REQUIRE(seteuid(kOwner) == 0);
+    size_t parked = 0;
+    for (uid_t user = kFirst; user < kFirst + 20; user++)
+        for (; parked < 64 && trib_closer_has_room(user); parked++)
+            trib_closer_park(user, sockets.ends[parked]);
+    const bool others_have_room = trib_closer_has_room(kFirst + 20);
+    const bool owner_has_room = trib_closer_has_room(kOwner), root_has_room = trib_closer_has_room(0);
+    size_t of_root = 0;
+    for (; of_root < 4 && trib_closer_has_room(0); of_root++)
+        trib_closer_park(0, sockets.ends[parked + of_root]);
+    const bool root_has_more = trib_closer_has_room(0), owner_has_room_still = trib_closer_has_room(kOwner);
+    REQUIRE(seteuid(0) == 0);
+    sockets.ends.erase(sockets.ends.begin(), sockets.ends.begin() + static_cast<long>(parked + of_root));
+    CHECK(parked == 64);
+    CHECK_FALSE(others_have_room);
+    CHECK(owner_has_room);
+    CHECK(root_has_room);
+    CHECK(of_root == 4);
+    CHECK_FALSE(root_has_more);
+    CHECK(owner_has_room_still);
+    sockets.close_readers();
+    bool has_room = false;
+    for (int i = 0; i < 100 && !(has_room = trib_closer_has_room(kFirst) && trib_closer_has_room(0)); i++)
+        std::this_thread::sleep_for(20ms);
+    CHECK(has_room);
+}
+
+TEST_CASE("the pidfd by which the daemon sees a process end is nobody else's") {
+    if (!is_root())
+        return;
+    int pair[2] = {-1, -1}, own = -1;
+    socklen_t length = sizeof own;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0 ||
+        getsockopt(pair[0], SOL_SOCKET, 77 /* SO_PEERPIDFD */, &own, &length) != 0)
+        return skip("a kernel before 6.5 gives no pidfd of who is at the other end");
+    for (const int fd : {own, pair[0], pair[1]})
+        close(fd);
+    DaemonOfRoot daemon("process-ring=1024");
+    const int process = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)), to = connect_to(daemon.address);
+    REQUIRE(answer_to(to, request_of(TRIB_REQUEST_JOIN), {process}) == 0);
+    CHECK(daemon.status()["processes_live"] == 1);
+    const auto holds = [&] {
+        bool found = false;
+        for (const auto &entry : fs::directory_iterator("/proc/" + std::to_string(daemon.pid()) + "/fd"))
+            found |= syscall(SYS_kcmp, getpid(), daemon.pid(), KCMP_FILE, process,
+                             std::stoi(entry.path().filename().string())) == 0;
+        return found;
+    };
+    bool is_held = true;
+    for (int i = 0; i < 100 && (is_held = holds()); i++)
+        std::this_thread::sleep_for(20ms);
+    CHECK_FALSE(is_held);
+    close(process);
+    close(to);
 }
 
 TEST_CASE("a process that leaves and keeps its own pidfd stays in nobody's poll") {

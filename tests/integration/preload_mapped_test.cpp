@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the shim says of mapped files that are moved, cut, copied, or left as they are.
 #include "support/preload_story.hpp"
-#include "support/skip.hpp"
 
 using namespace trib_test;
 
-namespace {
-
-// Else whole ranges count, or nothing.
-bool knows_pages(const Story &story) {
-    const bool knows = !is_in_memory(story.folder) && has_cachestat();
-    if (!knows)
-        skip("the folder is in memory, or the kernel cannot tell which pages are dirty");
-    return knows;
-}
-
-} // namespace
-
 TEST_CASE("pages that are dirty at the end of a process are recorded") {
-    const Story story("left", GENERATE(false, true));
-    if (!knows_pages(story))
+    if (!knows_pages_or_skips())
         return;
+    const Story story("left", GENERATE(false, true));
     CHECK(story.of("a") == Lines{"write 8192+4096"});
 }
 
 TEST_CASE("a child that ends says nothing of its parent's mappings") {
-    const Story story("mapped_by_parent", GENERATE(false, true));
-    if (!knows_pages(story))
+    if (!knows_pages_or_skips())
         return;
+    const Story story("mapped_by_parent", GENERATE(false, true));
     CHECK(story.of("a") == Lines{"write 8192+4096"});
 }
 
@@ -41,25 +28,27 @@ TEST_CASE("shared memory is no storage") {
 }
 
 TEST_CASE("a mapping that is moved over another takes its place, whose dirty pages are recorded") {
-    const Story story("moved_over", GENERATE(false, true));
-    if (!knows_pages(story))
+    if (!knows_pages_or_skips())
         return;
+    const Story story("moved_over", GENERATE(false, true));
     CHECK(story.of("under") == Lines{"write 8192+4096"});
     CHECK(story.of("over") == Lines{"write 4096+4096", "write 16384+4096"});
 }
 
 TEST_CASE("a mapping that is cut, moved in part, or grows") {
-    const Story story("moved_in_parts", GENERATE(false, true));
-    if (!knows_pages(story))
+    if (!knows_pages_or_skips())
         return;
+    const Story story("moved_in_parts", GENERATE(false, true));
     CHECK(story.of("cut") == Lines{"write 524288+4096", "write 1044480+4096", "write 0+8192"});
     CHECK(story.of("split") == Lines{"write 532480+4096", "write 4096+4096", "write 1052672+4096"});
     CHECK(story.of("room").empty());
 }
 
 TEST_CASE("a file that mremap maps a second time") {
+    if (!knows_pages_or_skips())
+        return;
     const Story story("mapped_twice", GENERATE(false, true));
-    if (story.skipped() || !knows_pages(story))
+    if (story.skipped())
         return;
     CHECK(story.of("a") == Lines{"write 4096+4096", "write 8192+4096", "write 16384+4096"});
 }

@@ -156,6 +156,39 @@ TEST_CASE("every example takes options that the daemon takes, and names the sock
     CHECK(dropins == 4);
 }
 
+TEST_CASE("the page's commands put the examples where systemd and the daemon look") {
+    const std::string page = read_file(TRIB_SOURCE_DIR "/docs/operations/daemon.md");
+    const size_t begin = page.find("```sh\nsystemd-sysusers");
+    REQUIRE(begin != std::string::npos);
+    Folder etc;
+    std::string script = "set -e\n", enabled;
+    for (const std::string &line : lines_of(page.substr(begin + 6, page.find("\n```", begin + 6) - begin - 6))) {
+        if (line.rfind("cd ", 0) == 0) // where the examples are installed
+            script += "cd '" + PACKAGING + "examples'\n";
+        if (line.rfind("install ", 0) == 0)
+            script += line + "\n";
+        if (line.rfind("systemctl enable --now ", 0) == 0)
+            enabled = line.substr(23);
+    }
+    for (size_t at; (at = script.find(" /etc/")) != std::string::npos;)
+        script.replace(at + 1, 5, etc / "");
+    const Outcome outcome = run({"sh", "-c", script});
+    INFO(script << outcome.err);
+    REQUIRE(outcome.code == 0);
+    REQUIRE(enabled.rfind("tributary@", 0) == 0);
+    const std::string name = enabled.substr(10, enabled.find('.') - 10);
+    CHECK(access((etc / ("tributary/" + name + ".conf")).c_str(), R_OK) == 0);
+    CHECK(has(read_file(PACKAGING + "tributary@.service"), "EnvironmentFile=-/etc/tributary/%i.conf\n"));
+    unsigned dropins = 0;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(etc / "systemd/system"))
+        if (entry.path().extension() == ".conf") {
+            CHECK(has(read_file(entry.path().string()), "Wants=" + enabled + "\n"));
+            CHECK(has(entry.path().parent_path().filename().string(), name)); // the unit that the page restarts
+            dropins++;
+        }
+    CHECK(dropins == 1);
+}
+
 TEST_CASE("a daemon serves the socket that it is handed, says when it is ready, and leaves the socket") {
     Folder folder;
     const std::string path = folder / "activated.sock";

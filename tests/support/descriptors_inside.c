@@ -4,7 +4,7 @@
 
 #include "descriptors_inside.h"
 
-_Atomic(int) trib_quiet_calls;
+_Atomic(int) trib_quiet_calls, trib_asking;
 _Thread_local int trib_quiet_child;
 
 bool trib_sink_wanted(void) {

@@ -2,15 +2,19 @@
 // Programs under the shim, and what it said of them, by file name.
 #pragma once
 
+#include <cerrno>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "support/folder.hpp"
 #include "support/process.hpp"
+#include "support/skip.hpp"
 #include "support/trace_end.hpp"
 #include "support/trace_file.hpp"
 #include <tributary/pipeline.h>
@@ -133,6 +137,19 @@ inline Outcome run_in_session(const std::vector<std::string> &command, const std
 inline bool is_in_memory(const Folder &folder) {
     struct statfs system;
     return statfs(folder.file(".").c_str(), &system) == 0 && system.f_type == 0x01021994;
+}
+
+// Of which pages are dirty; the kernel is asked here, so that nothing the library loses passes for an old kernel.
+inline bool has_cachestat() {
+    return syscall(451, -1, nullptr, nullptr, 0) != 0 && errno != ENOSYS;
+}
+
+// Else whole ranges count, or nothing.
+inline bool knows_pages_or_skips() {
+    const bool knows = !is_in_memory(Folder()) && has_cachestat();
+    if (!knows)
+        skip("the folder is in memory, or the kernel cannot tell which pages are dirty");
+    return knows;
 }
 
 } // namespace trib_test

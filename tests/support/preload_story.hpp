@@ -3,11 +3,6 @@
 #pragma once
 #include "support/catch.hpp"
 
-#include <cerrno>
-
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "support/preload.hpp"
 
 namespace trib_test {
@@ -32,7 +27,7 @@ struct Story {
     }
     bool skipped() const {
         if (outcome.code == 77)
-            WARN("not possible on this machine");
+            skip("the program says that the machine cannot do it");
         return outcome.code == 77;
     }
     Lines of(const std::string &name) const {
@@ -40,10 +35,5 @@ struct Story {
         return found == said.of.end() ? Lines{} : found->second;
     }
 };
-
-// Of which pages are dirty; the kernel is asked here, so that nothing the library loses passes for an old kernel.
-inline bool has_cachestat() {
-    return syscall(451, -1, nullptr, nullptr, 0) != 0 && errno != ENOSYS;
-}
 
 } // namespace trib_test

@@ -5,9 +5,10 @@
 usage: run_page.py PAGE FOLDER_OF_TRIB FOLDER_OF_LIBRARIES
 
 Blocks fenced as "console run" hold "$ command" lines, each followed by what it prints. All blocks of a page are one
-shell in an empty folder. Numbers, sizes and runs of spaces may differ; "..." stands for any text, alone on a line for
-any lines, and a rule of dashes for one of any length. A command must succeed, unless "# exit N" ends its line. What a
-command in the background prints is waited for for five seconds."""
+shell in an empty folder. A whole number below 10, 0 above all, is compared as it stands, with its unit; other numbers,
+sizes, times and runs of spaces may differ, but nothing is 0 that the page does not show as 0. "..." stands for any
+text, alone on a line for any lines, and a rule of dashes for one of any length. A command must succeed, unless
+"# exit N" ends its line. What a command in the background prints is waited for for five seconds."""
 import os
 import re
 import subprocess
@@ -32,6 +33,20 @@ def commands_of(page):
     return found
 
 
+# In text that re.escape has seen: a time, or digits and the unit behind them.
+NUMBER = r"\b[0-9]+(?::[0-9][0-9])+\b|\b[0-9](?:[0-9]|,(?=[0-9])|\\\.(?=[0-9]))*(?:\\s\+(?:[KMGT]i)?B\b)?"
+NOT_ZERO = r"(?![0,.]+(?![0-9,.]))"
+
+
+def pattern_of_number(number):
+    if ":" in number[0]:
+        return r"[0-9]+(?::[0-9][0-9])+"
+    digits, unit = re.fullmatch(r"([0-9,.\\]+?)((?:\\s\+(?:[KMGT]i)?B)?)", number[0]).groups()
+    if re.fullmatch("[0-9]", digits):
+        return r"(?<![0-9.,])" + digits + r"(?![0-9]|[.,][0-9])" + unit
+    return NOT_ZERO + r"[0-9][0-9,.]*" + (r"\s+(?:[KMGT]i)?B" if unit else "")
+
+
 def pattern_of(shown):
     parts = []
     for line in shown:
@@ -44,8 +59,7 @@ def pattern_of(shown):
         text = re.escape(line.strip())
         text = re.sub(r"(\\ )+", r"\\s+", text)
         text = text.replace(re.escape("..."), ".*")
-        text = re.sub(r"\b[0-9](?:[0-9,]|\\\.(?=[0-9]))*(?:\\s\+(?:[KMGT]i)?B\b)?",
-                      lambda number: r"[0-9][0-9,.]*" + (r"\s+(?:[KMGT]i)?B" if number[0][-1] == "B" else ""), text)
+        text = re.sub(NUMBER, pattern_of_number, text)
         parts.append(r"[ \t]*" + text + r"[ \t]*\n")
     return re.compile("".join(parts))
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONTRIBUTING.md says which file to edit: every path is there, and what is listed is listed in that file alone.
+// CONTRIBUTING.md says which file to edit: every path is there, and what is listed is listed in that file alone. And
+// what the other pages name is there.
 #include "support/catch.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <glob.h>
 #include <iterator>
 #include <regex>
 #include <set>
@@ -48,6 +50,36 @@ std::string TextOf(const fs::path &path) {
     return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
+// Without blocks of commands, which have files of their own.
+std::string ProseOf(const fs::path &page) {
+    std::ifstream in(page);
+    std::string text;
+    bool is_block = false;
+    for (std::string line; std::getline(in, line);) {
+        const bool is_fence = line.rfind("```", 0) == 0;
+        is_block = is_block != is_fence;
+        text += is_block || is_fence ? "\n" : line + "\n";
+    }
+    return text;
+}
+
+std::vector<fs::path> Pages() {
+    const fs::path root = TRIB_SOURCE_DIR;
+    std::vector<fs::path> pages = {root / "README.md", root / "CONTRIBUTING.md"};
+    for (const char *folder : {"docs", "bench"})
+        for (const auto &entry : fs::recursive_directory_iterator(root / folder))
+            if (entry.path().extension() == ".md")
+                pages.push_back(entry.path());
+    return pages;
+}
+
+bool IsThere(const std::string &pattern) {
+    glob_t found;
+    const bool is_there = glob(pattern.c_str(), GLOB_BRACE, nullptr, &found) == 0;
+    globfree(&found);
+    return is_there;
+}
+
 // What each list looks like where it is made, and where the table says it is.
 struct List {
     const char *row;     // of the table
@@ -85,6 +117,35 @@ TEST_CASE("every path of the table is there") {
                 paths++;
             }
     CHECK(paths > 40);
+}
+
+TEST_CASE("the files that a page names and links to are there") {
+    // `folder/file` of this tree, not of an installation or of another program; up to what stands for anything.
+    static const std::regex quoted("`([a-z][-a-z]*/[-A-Za-z0-9_./*{},]*)[^`\n]*`"),
+        link("\\]\\(([^)#:\n]+)[^)\n:]*\\)");
+    static const std::set<std::string> folders = {
+        "bench",     "cli",     "cmake",       "core",    "docs", "jni", "lab", "mysql-buffer-hook",
+        "packaging", "preload", "rocksdb-env", "scripts", "tests"};
+    unsigned paths = 0, links = 0;
+    for (const fs::path &page : Pages()) {
+        const std::string text = ProseOf(page);
+        for (auto at = std::sregex_iterator(text.begin(), text.end(), quoted); at != std::sregex_iterator(); ++at) {
+            const std::string path = (*at)[1];
+            if (folders.count(path.substr(0, path.find('/'))) == 0)
+                continue;
+            INFO(page << ": " << path);
+            const size_t any = std::min({path.find("NAME"), path.find("ROOM"), path.find("...")});
+            CHECK(IsThere(TRIB_SOURCE_DIR "/" + path.substr(0, any)));
+            paths++;
+        }
+        for (auto at = std::sregex_iterator(text.begin(), text.end(), link); at != std::sregex_iterator(); ++at) {
+            INFO(page << ": " << (*at)[1]);
+            CHECK(fs::exists(page.parent_path() / std::string((*at)[1])));
+            links++;
+        }
+    }
+    CHECK(paths > 150);
+    CHECK(links > 50);
 }
 
 TEST_CASE("each list is made in the file that the table names, and nowhere else") {

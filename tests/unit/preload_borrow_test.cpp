@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A borrowed descriptor goes back without a trace, and never takes a lock of the program's along.
+// A borrowed descriptor is nowhere in the program's table, and never takes a lock of the program's along.
 #include "support/catch.hpp"
 
 #include <fcntl.h>
@@ -8,7 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include <tributary/event.h>
+
+#include "base/raw.h"
 
 #include "support/folder.hpp"
 
@@ -43,9 +48,10 @@ struct Mapped {
     }
     Mapped(const Mapped &) = delete;
     Mapped &operator=(const Mapped &) = delete;
-    int borrow() const {
+    int borrow(trib_borrower *ask, void *arg = nullptr) const {
         const auto start = reinterpret_cast<uintptr_t>(memory);
-        return trib_borrow_descriptor(start, start + kBytes, file);
+        const struct trib_borrowed what = {start, start + kBytes, file};
+        return trib_borrow(&what, ask, arg);
     }
     int lock() const { // the descriptor that holds it
         struct flock all = {};
@@ -68,49 +74,77 @@ struct Mapped {
     }
 };
 
-bool is_open(int fd) {
-    return fcntl(fd, F_GETFD) >= 0;
+int lowest_free_descriptor() {
+    const int fd = dup(0);
+    close(fd);
+    return fd;
 }
 
 } // namespace
 
-TEST_CASE("a descriptor is borrowed for no program to inherit, and closed again") {
+TEST_CASE("who asks has a descriptor of the file, and the program has none more") {
     const Mapped mapped;
+    struct Seen {
+        int kept, before, meanwhile;
+        bool is_file;
+    } seen = {-1, lowest_free_descriptor(), -1, false};
     for (int i = 0; i < 100; i++) {
-        const int fd = mapped.borrow();
-        REQUIRE(fd >= 0);
-        CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
-        trib_return_descriptor(fd);
-        CHECK_FALSE(is_open(fd));
+        const int code = mapped.borrow(
+            [](int fd, void *arg) {
+                Seen &into = *static_cast<Seen *>(arg);
+                struct stat status;
+                into.is_file = TRIB_RAW(SYS_fstat, fd, &status) == 0 && status.st_size == kBytes;
+                into.kept = fd;
+            },
+            &seen);
+        REQUIRE(code == 0);
+        CHECK(seen.is_file);
+        CHECK(lowest_free_descriptor() == seen.before);
     }
 }
 
-TEST_CASE("nothing is borrowed of a file that is locked") {
+TEST_CASE("another thread never meets a borrowed descriptor") {
+    const Mapped mapped;
+    const int lowest = lowest_free_descriptor();
+    std::atomic<bool> stop{false};
+    std::atomic<unsigned> wrong{0}, looked{0};
+    std::thread other([&] {
+        while (!stop) {
+            wrong += lowest_free_descriptor() != lowest;
+            looked++;
+        }
+    });
+    while (looked == 0)
+        std::this_thread::yield();
+    for (int i = 0; i < 300; i++)
+        CHECK(mapped.borrow([](int, void *) {}) == 0);
+    stop = true;
+    other.join();
+    CHECK(looked > 100);
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("the program's locks on the file stay, whenever they are taken") {
     const Mapped mapped;
     const int locker = mapped.lock();
-    CHECK(mapped.borrow() == -1);
+    CHECK(mapped.borrow([](int, void *) {}) == 0);
     CHECK_FALSE(mapped.others_may_lock());
     close(locker);
-    const int fd = mapped.borrow();
-    CHECK(fd >= 0);
-    trib_return_descriptor(fd);
+    CHECK(mapped.others_may_lock());
 }
 
-TEST_CASE("a lock that was taken meanwhile keeps the descriptor open, and soon nothing is borrowed any more") {
+TEST_CASE("nothing is borrowed where another file is by now") {
     const Mapped mapped;
-    std::vector<int> kept;
-    for (int i = 0; i < 100; i++) {
-        const int fd = mapped.borrow();
-        if (fd < 0)
-            break;
-        const int locker = mapped.lock();
-        trib_return_descriptor(fd);
-        CHECK(is_open(fd));
-        CHECK_FALSE(mapped.others_may_lock());
-        kept.push_back(fd);
-        close(locker); // of the same file: the lock goes with it
-    }
-    CHECK(kept.size() == 16);
-    for (const int fd : kept)
-        close(fd);
+    bool asked = false;
+    const auto ask = [](int, void *arg) { *static_cast<bool *>(arg) = true; };
+    REQUIRE(rename(mapped.path.c_str(), (mapped.folder / "b").c_str()) == 0);
+    CHECK(mapped.borrow(ask, &asked) == 0); // the kernel follows a name
+    CHECK(asked);
+    asked = false;
+    REQUIRE(unlink((mapped.folder / "b").c_str()) == 0);
+    CHECK(mapped.borrow(ask, &asked) < 0);
+    struct trib_borrowed other = {reinterpret_cast<uintptr_t>(mapped.memory),
+                                  reinterpret_cast<uintptr_t>(mapped.memory) + kBytes, mapped.file + 1};
+    CHECK(trib_borrow(&other, ask, &asked) < 0);
+    CHECK_FALSE(asked);
 }

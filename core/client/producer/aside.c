@@ -15,8 +15,9 @@
 
 /* A thread, which nobody can wait for. The kernel clears a word and wakes who waits for it once the thread uses the
  * memory no more. */
-#define THREAD_FLAGS ((long)(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_FILES | CLONE_CHILD_CLEARTID))
-#define COPIED_MAX   64 /* descriptors that the kernel copies at least, even if all are to be closed */
+#define THREAD_FLAGS                                                                                                   \
+    ((long)(CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_FILES | CLONE_CHILD_CLEARTID))
+#define COPIED_MAX 64 /* descriptors that the kernel copies at least, even if all are to be closed */
 
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n"
@@ -118,6 +119,10 @@ static int run_in_thread(int (*begin_with)(void *task), int (*work)(void *arg), 
     while (__atomic_load_n(&task->lives, __ATOMIC_ACQUIRE))
         TRIB_RAW(SYS_futex, &task->lives, FUTEX_WAIT, 1, 0);
     return task->code;
+}
+
+int trib_aside_in_thread(int (*work)(void *arg), void *arg, void *stack) {
+    return run_in_thread(begin, work, arg, stack);
 }
 
 /* unshare of memory that nobody shares does nothing, and is refused where somebody does: then others would see

@@ -18,6 +18,10 @@
  * clone, EINVAL where the process's children have another PID namespace; -ENOSYS: several threads before Linux 5.9. */
 int trib_aside(int (*work)(void *arg), void *arg, void *stack);
 
+/* Always in a thread with an empty table: what work closes there drops no POSIX lock of the program, whose owner is a
+ * table. */
+int trib_aside_in_thread(int (*work)(void *arg), void *arg, void *stack);
+
 /* The same in a process that shares memory, and whose children are not the program's; with copies of its descriptors.
  * For the start of a process only: a child can be waited for (__WALL). Result 0..255; -errno of clone. -EINVAL: it
  * would be the init of the PID namespace of the program's children. */

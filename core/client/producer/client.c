@@ -210,13 +210,11 @@ static int join_alone(struct trib_client *client, uint64_t now_ns) {
 }
 
 /* Signals wait while a thread joins: a handler would find its own thread in its way. */
-static int try_to_join(struct trib_client *client, uint64_t now_ns) {
+static int try_while_allowed(struct trib_client *client, uint64_t now_ns) {
     struct trib_hand *hand = client->hand;
     uint32_t nobody = 0;
     int rc = -EINPROGRESS;
 
-    if (now_ns < atomic_load_explicit(&hand->next_try_ns, memory_order_relaxed))
-        return -EAGAIN;
     if (!is_own_memory(hand))
         return -EBUSY;
     uint64_t before = trib_aside_block();
@@ -237,17 +235,35 @@ static void wait_for_other(struct trib_hand *hand) {
         TRIB_RAW(SYS_nanosleep, &pause, 0);
 }
 
+/* -EINPROGRESS: somebody else joins again, and there is a ring as before. */
+static int try_to_join(struct trib_client *client, uint64_t now_ns) {
+    struct trib_hand *hand = client->hand;
+
+    if (now_ns < atomic_load_explicit(&hand->next_try_ns, memory_order_relaxed))
+        return -EAGAIN;
+    if (client->may_call && !client->may_call())
+        return -EPERM;
+    int rc = try_while_allowed(client, now_ns);
+    if (rc == -EINPROGRESS && !atomic_load(&hand->current)) {
+        wait_for_other(hand);
+        rc = atomic_load(&hand->current) ? 0 : -EAGAIN;
+    }
+    if (client->has_called)
+        client->has_called();
+    return rc;
+}
+
 int trib_client_join(struct trib_client *client) {
     struct trib_hand *hand = client->hand;
 
     if (atomic_load_explicit(&hand->current, memory_order_acquire))
         return 0;
-    int rc = try_to_join(client, trib_now_ns());
-    if (rc == -EINPROGRESS) {
-        wait_for_other(hand);
-        rc = atomic_load(&hand->current) ? 0 : -EAGAIN;
-    }
-    return rc;
+    return try_to_join(client, trib_now_ns());
+}
+
+void trib_client_guard(struct trib_client *client, bool (*may_call)(void), void (*has_called)(void)) {
+    client->may_call = may_call;
+    client->has_called = has_called;
 }
 
 /* ---- submitting ---- */
@@ -262,8 +278,7 @@ static bool is_silent(const struct trib_attachment *at, uint64_t now_ns) {
 static struct trib_attachment *find_ring(struct trib_client *client, uint64_t now_ns) {
     struct trib_hand *hand = client->hand;
 
-    if (try_to_join(client, now_ns) == -EINPROGRESS && !atomic_load(&hand->current))
-        wait_for_other(hand);
+    (void)try_to_join(client, now_ns);
     struct trib_attachment *at = atomic_load_explicit(&hand->current, memory_order_acquire);
     return at && atomic_load_explicit(&at->table->heartbeat_ns, memory_order_relaxed) ? at : NULL;
 }
@@ -375,12 +390,6 @@ bool trib_client_wanted(const struct trib_client *client) {
     const struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
 
     return !at || !atomic_load_explicit(&at->table->paused, memory_order_relaxed);
-}
-
-bool trib_client_is_joined(const struct trib_client *client) {
-    const struct trib_attachment *at = atomic_load_explicit(&client->hand->current, memory_order_acquire);
-
-    return at && !is_silent(at, trib_now_ns());
 }
 
 static struct trib_attachment *joined(struct trib_client *client) {

@@ -48,6 +48,8 @@ struct trib_hand {
 struct trib_client {
     char address[TRIB_ADDRESS_MAX];
     uint64_t image;
+    bool (*may_call)(void); /* see trib_client_guard; NULL: always */
+    void (*has_called)(void);
     struct trib_hand *hand;
     _Atomic(struct trib_ring_head *) told; /* as the current attachment has it, for when that does not verify */
 };

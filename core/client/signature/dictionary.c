@@ -30,11 +30,10 @@ int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity) 
 }
 
 void trib_dictionary_trim(struct trib_dictionary *dictionary) {
-    uint32_t used = atomic_load(&dictionary->frames_used), before = dictionary->frames_max;
+    uint32_t all = dictionary->frames_max, used = atomic_exchange(&dictionary->frames_used, all);
 
-    dictionary->frames_max = used;
     if (dictionary->frame)
-        trib_memory_unmap(dictionary->frame, used * sizeof *dictionary->frame, before * sizeof *dictionary->frame);
+        trib_memory_unmap(dictionary->frame, used * sizeof *dictionary->frame, all * sizeof *dictionary->frame);
 }
 
 /* The slot that holds the signature, or the free one where it belongs. There is always a free one.

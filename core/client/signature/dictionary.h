@@ -37,7 +37,8 @@ struct trib_dictionary {
 /* capacity: 1..2^20 signatures with an average of 16 frames. 0, -EINVAL or -ENOMEM. */
 int trib_dictionary_open(struct trib_dictionary *dictionary, uint32_t capacity);
 
-/* Gives back what no frame lies in: what is added from then on is dropped. Nobody else may use it meanwhile. */
+/* Gives back what no frame lies in: what is added from then on is dropped, also by what it interrupted. No other thread
+ * may use it meanwhile. */
 void trib_dictionary_trim(struct trib_dictionary *dictionary);
 
 /* Adds a signature unless it is there; frame[i] = module << 48 | offset. False, and counted, if it

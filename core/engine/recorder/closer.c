@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Closing what other users gave us. The last close of a descriptor may wait for as long as its owner likes (a TCP
- * socket with SO_LINGER), and so may any close of a file (FUSE). A socket with messages that nobody received closes
- * what came with them. None of that is done by the listener.
+ * socket with SO_LINGER) or have much to do (for all that watches it elsewhere), and any close of a file may wait
+ * (FUSE). A socket with messages that nobody received closes what came with them. None of that is done by the listener.
  *
- * Connections: a thread that is about to end takes copies of all descriptors; then the listener's close is not the
- * last; then the thread ends, and a thread that ends does not linger. Descriptors that were received and are no pidfds:
- * a thread each, as even a close that is not the last may wait; there are only so many of those, and of one user few.
+ * Connections and pidfds: a thread that is about to end takes copies of all descriptors; then the listener's close is
+ * not the last; then the thread ends, and a thread that ends does not linger. Descriptors that were received and are no
+ * pidfds: a thread each, as even a close that is not the last may wait; there are only so many of those, and of one
+ * user few.
  * Thread safety: the listener's, or its owner's once that has ended; what threads are under way all share. */
 #include <errno.h>
 #include <pthread.h>
@@ -16,10 +17,11 @@
 
 #include "recorder/listener.h"
 
-#define PARKED_MAX         64u
 #define PARKED_OF_USER_MAX 4u
+#define PARKED_OTHERS_MAX  64u /* of all users but root and the daemon's owner, who have room of their own */
+#define PARKED_MAX         (PARKED_OTHERS_MAX + 2 * PARKED_OF_USER_MAX)
 
-/* ---- connections ---- */
+/* ---- connections, pidfds ---- */
 
 struct holder {
     sem_t has_copies, may_end;
@@ -40,6 +42,7 @@ static void close_all(struct trib_listener *listener) {
     for (unsigned i = 0; i < listener->discard_count; i++)
         close(listener->discards[i]);
     listener->discard_count = 0;
+    listener->is_somebody_waiting = false;
 }
 
 /* Joining does not wait for the descriptors: a thread counts as ended before it closes them. */
@@ -63,6 +66,11 @@ void trib_closer_run(struct trib_listener *listener) {
 }
 
 void trib_closer_add(struct trib_listener *listener, int fd) {
+    trib_closer_add_later(listener, fd);
+    listener->is_somebody_waiting = true;
+}
+
+void trib_closer_add_later(struct trib_listener *listener, int fd) {
     if (listener->discard_count == TRIB_DISCARDS_MAX)
         trib_closer_run(listener);
     trib_listener_unwatch(listener, fd);
@@ -87,15 +95,19 @@ static void *close_parked(void *arg) {
     return NULL;
 }
 
+static bool is_trusted(uid_t user) {
+    return user == 0 || user == geteuid();
+}
+
 bool trib_closer_has_room(uid_t user) {
-    unsigned taken = 0, of_user = 0;
+    unsigned of_others = 0, of_user = 0;
 
     for (unsigned i = 0; i < PARKED_MAX; i++) {
         bool is_taken = atomic_load(&parked[i].taken);
-        taken += is_taken;
+        of_others += is_taken && !is_trusted(parked[i].user);
         of_user += is_taken && parked[i].user == user;
     }
-    return taken < PARKED_MAX && of_user < PARKED_OF_USER_MAX;
+    return of_user < PARKED_OF_USER_MAX && (is_trusted(user) || of_others < PARKED_OTHERS_MAX);
 }
 
 /* After has_room. Where no thread can be had, the descriptor stays open: better one too many than a close that waits.

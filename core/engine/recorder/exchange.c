@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages on the socket: whole or not at all, never blocking, at most one descriptor in. No state. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
 #include "recorder/listener.h"
+
+#define OF_PIDFD ((idtype_t)3) /* P_PIDFD, Linux 5.4 */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
 
 bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table) {
     struct iovec part = {(void *)(uintptr_t)answer, sizeof *answer};
@@ -29,24 +31,23 @@ bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, 
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *answer;
 }
 
-/* The process behind a pidfd as the kernel numbers it here; 0 = not visible; -1 = not a pidfd. It says so in /proc:
- * nobody else's code is run to ask. */
-static pid_t pid_of(int fd) {
-    char path[48], text[512], *line;
+/* Asked of wait, which looks at what kind of file it is and runs nothing of it. Whatever asks the file itself (fstat,
+ * an ioctl, its fdinfo) has others' code answer, waits for a lock that they hold, or prints all that they put in. */
+static bool is_pidfd(int fd) {
+    siginfo_t unused;
 
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    int info = open(path, O_RDONLY | O_CLOEXEC);
-    if (info < 0)
-        return -1;
-    ssize_t got = read(info, text, sizeof text - 1);
-    close(info);
-    text[got > 0 ? got : 0] = '\0';
-    line = strstr(text, "\nPid:\t");
-    return !line ? -1 : atol(line + 6) > 0 ? (pid_t)atol(line + 6) : 0;
+    return waitid(OF_PIDFD, (id_t)fd, &unused, WEXITED | WNOHANG | WNOWAIT) == 0 || errno == ECHILD;
+}
+
+int trib_exchange_peer(int socket) {
+    socklen_t length = sizeof(int);
+    int process;
+
+    return getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &length) == 0 ? process : -1;
 }
 
 /* The message is looked at before it is taken: with it go its descriptors, and closing those might take long. */
-long trib_exchange_receive(int socket, struct trib_request *request, struct trib_caller *caller, int *foreign) {
+long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign) {
     struct iovec part = {request, sizeof *request};
     union {
         struct cmsghdr head;
@@ -57,18 +58,13 @@ long trib_exchange_receive(int socket, struct trib_request *request, struct trib
     long got = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     int fd = -1;
 
-    *caller = (struct trib_caller){.process = -1};
-    *foreign = -1;
+    *process = *foreign = -1;
     if (got < 0)
         return -errno;
     if (message.msg_controllen >= CMSG_LEN(sizeof fd) && given.head.cmsg_level == SOL_SOCKET &&
         given.head.cmsg_type == SCM_RIGHTS)
         memcpy(&fd, CMSG_DATA(&given.head), sizeof fd);
-    pid_t pid = fd >= 0 ? pid_of(fd) : -1;
-    if (pid >= 0)
-        *caller = (struct trib_caller){fd, pid};
-    else
-        *foreign = fd;
+    *(fd >= 0 && is_pidfd(fd) ? process : foreign) = fd;
     if (*foreign >= 0 || message.msg_flags & MSG_CTRUNC)
         return -EBADMSG;
     return got ? recv(socket, request, sizeof *request, MSG_DONTWAIT) : 0;

@@ -115,21 +115,17 @@ static void set_up(struct trib_listener *listener, struct trib_source *source, c
 }
 
 /* A process whose end nobody would ever tell must not get a ring for ever. */
-static int watch_process(struct trib_listener *listener, struct trib_source *source, struct trib_caller caller,
-                         const struct ucred *peer, const struct trib_request *request) {
+static int watch_process(struct trib_listener *listener, struct trib_source *source, int process,
+                         const struct ucred *peer) {
     uint64_t index = (uint64_t)(source - listener->recorder->sources);
     uint64_t tag = TRIB_TAG_PROCESS | (uint64_t)(source->generation & 0xffffffu) << 16 | index;
 
     source->user = peer->uid;
-    source->pid = caller.pid;
+    source->pid = peer->pid;
     source->process = -1;
-    if (caller.process >= 0 && trib_listener_watch(listener, caller.process, tag) == 0)
-        source->process = caller.process;
-    else if (peer->pid > 0 && request->pid) /* a kernel without pidfds: same namespace, or it would not be visible */
-        source->pid = (pid_t)request->pid;
-    else
-        return -EPROTO;
-    return 0;
+    if (process >= 0 && trib_listener_watch(listener, process, tag) == 0)
+        source->process = process;
+    return source->process >= 0 || source->pid > 0 ? 0 : -EPROTO;
 }
 
 static void count_join(struct trib_recorder *recorder, const struct trib_request *request) {
@@ -142,14 +138,14 @@ static void count_join(struct trib_recorder *recorder, const struct trib_request
 
 /* 0: `fd` is the ring's, to be sent and closed. */
 static int give_ring(struct trib_listener *listener, struct trib_connection *connection,
-                     const struct trib_request *request, struct trib_caller caller, int *fd) {
+                     const struct trib_request *request, int process, int *fd) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_source *source = find_source(recorder, connection->peer.uid);
     struct trib_stock ring;
 
     if (!source)
         return -EUSERS;
-    int code = watch_process(listener, source, caller, &connection->peer, request);
+    int code = watch_process(listener, source, process, &connection->peer);
     if (code)
         return code;
     if (!take_stock(listener, &ring)) {
@@ -186,7 +182,7 @@ void trib_recorder_refuse(struct trib_recorder *recorder, const struct ucred *pe
 }
 
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
-                        const struct trib_request *request, struct trib_caller caller) {
+                        const struct trib_request *request, int sent) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC,
                                  .version = TRIB_WIRE_VERSION,
@@ -194,14 +190,16 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
                                  .ring_bytes = (uint32_t)recorder->ring_bytes,
                                  .table_bytes = sizeof *recorder->table,
                                  .epoch = recorder->table->epoch};
-    int ring = -1;
+    int ring = -1, own = trib_exchange_peer(connection->fd), process = own >= 0 ? own : sent;
 
+    if (own >= 0 && sent >= 0)
+        trib_closer_add_later(listener, sent);
     if (request->epoch == recorder->table->epoch)
         answer.code = -EALREADY;
     else if (connection->joined)
         answer.code = -EPROTO;
     else
-        answer.code = give_ring(listener, connection, request, caller, &ring);
+        answer.code = give_ring(listener, connection, request, process, &ring);
     if (answer.code == 0)
         answer.program = connection->joined->program;
     else if (answer.code != -EALREADY)
@@ -213,8 +211,8 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
         atomic_store_explicit(&connection->joined->gone, true, memory_order_release);
     if (ring >= 0)
         close(ring);
-    if (caller.process >= 0 && (answer.code || connection->joined->process != caller.process))
-        close(caller.process);
+    if (process >= 0 && (answer.code || connection->joined->process != process))
+        trib_closer_add_later(listener, process);
 }
 
 void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection, uint32_t error) {

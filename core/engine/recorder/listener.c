@@ -97,17 +97,37 @@ static void refuse(struct trib_listener *listener, struct trib_connection *conne
     end_connection(listener, connection);
 }
 
-/* A whole request of somebody who is on the list. Keeps or closes the caller's pidfd. */
+/* What is watched by a pidfd that others have, too, is theirs to prolong: its last close goes through all of it. */
+static void drop(struct trib_listener *listener, int process) {
+    if (process >= 0)
+        trib_closer_add_later(listener, process);
+}
+
+/* Nothing is received of somebody who is not on the list: his message is closed with the connection, which waits for
+ * him to read the answer, as that would be lost with the socket. */
+static void turn_away(struct trib_listener *listener, struct trib_connection *connection) {
+    struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC, .version = TRIB_WIRE_VERSION, .code = -EACCES};
+    struct epoll_event hangup = {.data.u64 = TRIB_TAG_CONNECTION | (uint64_t)(connection - listener->connections)};
+
+    if (!connection->is_refused && trib_exchange_send(connection->fd, &answer, -1, -1) &&
+        epoll_ctl(listener->poll, EPOLL_CTL_MOD, connection->fd, &hangup) == 0) {
+        connection->is_refused = true;
+        trib_recorder_refuse(listener->recorder, &connection->peer, -EACCES);
+    } else {
+        end_connection(listener, connection);
+    }
+}
+
+/* A whole request of somebody who is on the list. Keeps or closes the pidfd. */
 static void answer(struct trib_listener *listener, struct trib_connection *connection,
-                   const struct trib_request *request, struct trib_caller caller) {
+                   const struct trib_request *request, int process) {
     if (!connection->is_bare)
         want_no_descriptors(connection);
     if (request->kind == TRIB_REQUEST_JOIN) {
-        trib_listener_join(listener, connection, request, caller);
+        trib_listener_join(listener, connection, request, process);
         return;
     }
-    if (caller.process >= 0)
-        close(caller.process);
+    drop(listener, process);
     if (request->kind == TRIB_REQUEST_STATUS)
         answer_status(listener, connection, request->detail);
     else if (request->kind == TRIB_REQUEST_CONTROL)
@@ -120,29 +140,31 @@ static void answer(struct trib_listener *listener, struct trib_connection *conne
 
 static void serve(struct trib_listener *listener, struct trib_connection *connection) {
     struct trib_request request;
-    struct trib_caller caller;
-    int foreign;
+    int process, foreign;
 
+    if (!connection->is_allowed) {
+        turn_away(listener, connection);
+        return;
+    }
     if (!trib_closer_has_room(connection->peer.uid)) {
         end_connection(listener, connection); /* unread */
         return;
     }
-    long length = trib_exchange_receive(connection->fd, &request, &caller, &foreign);
+    long length = trib_exchange_receive(connection->fd, &request, &process, &foreign);
     if (length == -EAGAIN || length == -EINTR)
         return;
     if (foreign >= 0)
         trib_closer_park(connection->peer.uid, foreign);
     bool is_whole = trib_exchange_is_whole(&request, length) && request.version == TRIB_WIRE_VERSION;
-    if (length > 0 && connection->is_allowed && is_whole) {
-        answer(listener, connection, &request, caller);
+    if (length > 0 && is_whole) {
+        answer(listener, connection, &request, process);
         return;
     }
-    if (caller.process >= 0)
-        close(caller.process);
+    drop(listener, process);
     if (length <= 0 && length != -EBADMSG)
         end_connection(listener, connection);
     else /* only now: an answer before the question would be lost with the socket */
-        refuse(listener, connection, connection->is_allowed ? -EPROTO : -EACCES);
+        refuse(listener, connection, -EPROTO);
 }
 
 /* May this user have one more? Users who are not on the list count as one: whoever may make many is no better off. */
@@ -253,7 +275,8 @@ static void *listen_for_ever(void *arg) {
                 serve(listener, &listener->connections[tag & 0xffff]);
         }
         end_idle_connections(listener);
-        trib_closer_run(listener);
+        if (listener->is_somebody_waiting || count <= 0)
+            trib_closer_run(listener);
         trib_stock_fill(listener);
     }
     return NULL;

@@ -24,17 +24,12 @@ struct trib_stock {
     int fd;
 };
 
-/* Who sent a request, by the pidfd that came with it. */
-struct trib_caller {
-    int process; /* the pidfd; -1: none */
-    pid_t pid;   /* as the kernel numbers it here; 0: not visible */
-};
-
 struct trib_connection {
     int fd; /* -1: free */
     uint64_t since_ns;
     struct ucred peer;
     bool is_allowed;
+    bool is_refused;            /* not on the list, and told so */
     bool is_bare;               /* nothing that waits in it brings a descriptor */
     struct trib_source *joined; /* what it was given, until it says that it cannot use it */
     uint32_t generation;
@@ -54,8 +49,9 @@ struct trib_listener {
     unsigned stock_count;
     struct trib_connection connections[TRIB_CONNECTIONS_MAX];
     unsigned connection_count;
-    int discards[TRIB_DISCARDS_MAX]; /* connections to be closed aside */
+    int discards[TRIB_DISCARDS_MAX]; /* connections and pidfds to be closed aside */
     unsigned discard_count;
+    bool is_somebody_waiting; /* at the other end of one */
     uint32_t next_number;
     char answer[TRIB_ANSWER_BYTES_MAX];
 };
@@ -66,20 +62,24 @@ int trib_listener_watch(struct trib_listener *listener, int fd, uint64_t tag);
 /* Rings made ahead, so that a process that joins does not wait for memory. */
 void trib_stock_fill(struct trib_listener *listener);
 void trib_stock_drop(struct trib_listener *listener);
-/* Answers a request to join. Keeps or closes the caller's pidfd. */
+/* Answers a request to join. Keeps or closes `sent`, the pidfd that came along; -1: none. */
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
-                        const struct trib_request *request, struct trib_caller caller);
+                        const struct trib_request *request, int sent);
 /* The process could not map its ring. */
 void trib_listener_take_back(struct trib_listener *listener, struct trib_connection *connection, uint32_t error);
 
 bool trib_exchange_send(int socket, const struct trib_answer *answer, int ring, int table);
-/* The message's length, 0 = end, or -errno; *caller = from the pidfd that came along. -EBADMSG: something else or more
- * came along, and the message waits on; *foreign = the first of it, to be parked, or -1. */
-long trib_exchange_receive(int socket, struct trib_request *request, struct trib_caller *caller, int *foreign);
+/* A pidfd of the process that connected, which nobody else has; -1: the kernel gives none. */
+int trib_exchange_peer(int socket);
+/* The message's length, 0 = end, or -errno; *process = the pidfd that came along, to be closed aside, or -1. -EBADMSG:
+ * something else or more came along, and the message waits on; *foreign = the first of it, to be parked, or -1. */
+long trib_exchange_receive(int socket, struct trib_request *request, int *process, int *foreign);
 bool trib_exchange_is_whole(const struct trib_request *request, long length);
 
 /* A connection that may have messages with descriptors in it; run closes all of them, aside. */
 void trib_closer_add(struct trib_listener *listener, int fd);
+/* A pidfd that others have, too: nobody waits for its close, and a thread for each would cost a join 50 us. */
+void trib_closer_add_later(struct trib_listener *listener, int fd);
 void trib_closer_run(struct trib_listener *listener);
 /* A descriptor that came from a user and is no pidfd: closed aside. Without room it must not be received. */
 bool trib_closer_has_room(uid_t user);

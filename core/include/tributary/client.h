@@ -41,12 +41,13 @@ TRIB_EXPORT void trib_client_close(struct trib_client *client);
 /* False while the daemon has paused: nothing need be submitted. */
 TRIB_EXPORT bool trib_client_wanted(const struct trib_client *client);
 
-/* Whether it has a ring whose daemon lives: what is submitted now makes no system call. */
-TRIB_EXPORT bool trib_client_is_joined(const struct trib_client *client);
+/* For adapters in whose process a time may come that forbids system calls: whatever makes some asks may_call() before,
+ * and calls has_called() after it said yes. At start-up. */
+TRIB_EXPORT void trib_client_guard(struct trib_client *client, bool (*may_call)(void), void (*has_called)(void));
 
 /* Joins now if it has not yet. 0; -ENOENT, -ECONNREFUSED, -EACCES (not on the daemon's list), -ETIMEDOUT, -EUSERS,
- * -EPROTO (another version), -ENOMEM, -EAGAIN (tried a moment ago), -EBUSY (a task of another process in this memory).
- */
+ * -EPROTO (another version), -ENOMEM, -EAGAIN (tried a moment ago), -EBUSY (a task of another process in this memory),
+ * -EPERM (it may make no system calls). */
 TRIB_EXPORT int trib_client_join(struct trib_client *client);
 
 /* Of one write or read: no call of Linux moves more. The daemon takes a longer one for damage: split it. */

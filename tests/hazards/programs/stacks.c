@@ -8,12 +8,16 @@
 
 #include "hazard.h"
 
+/* So many that a write's own time shows beside the program's start, and fewer than wait in a ring: none is lost. */
+#define REPEATED 12000
+
 static _Atomic int failed;
+static int writes_of_thread = 200;
 
 static void *write_many(void *name) {
     int fd = make(name);
 
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < writes_of_thread; i++)
         if (write(fd, "0123456789", 10) != 10)
             failed++;
     if (fsync(fd) || close(fd))
@@ -28,6 +32,7 @@ static int thread_on(size_t bytes, void *stack) {
     pthread_t thread;
     static char name[] = "small";
 
+    writes_of_thread = REPEATED;
     pthread_attr_init(&attributes);
     int code = stack ? pthread_attr_setstack(&attributes, stack, bytes) : pthread_attr_setstacksize(&attributes, bytes);
     if (code == 0)
@@ -71,7 +76,7 @@ static int alternate(void) {
     alternate_fd = make("a");
     if (sigaltstack(&other, NULL) || sigaction(SIGUSR1, &action, NULL))
         return not_possible("an alternate stack of 8 KiB");
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < REPEATED / 10; i++)
         raise(SIGUSR1);
     say("%d handled, %d failures\n", (int)handled, (int)failed);
     return 0;
@@ -103,13 +108,14 @@ static int overflow(void) {
 
 /* ---- fibres ---- */
 
-#define FIBRES 8
+#define FIBRES          8
+#define WRITES_OF_FIBRE (REPEATED / FIBRES)
 static ucontext_t home, fibres[FIBRES];
 static int fibre_fd;
 
 static void in_fibre(int number) {
-    for (int i = 0; i < 50; i++) {
-        if (pwrite(fibre_fd, "0123456789", 10, (number * 50 + i) * 10) != 10)
+    for (int i = 0; i < WRITES_OF_FIBRE; i++) {
+        if (pwrite(fibre_fd, "0123456789", 10, (number * WRITES_OF_FIBRE + i) * 10) != 10)
             failed++;
         swapcontext(&fibres[number], &fibres[(number + 1) % FIBRES]);
     }

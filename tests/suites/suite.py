@@ -120,7 +120,8 @@ class Side:
                 seen = json.load(file)
         except (OSError, ValueError) as problem:
             raise Failure(f"trib record left no summary ({problem}):\n{last_lines(self.log())}") from problem
-        for key in ("processes", "events", "events_lost", "written_bytes"):
+        for key in ("processes", "events", "events_lost", "lost_full", "lost_alone", "lost_killed", "joins_refused",
+                    "written_bytes"):
             self.record[key] += seen[key]
         self.record["incomplete"] += not seen["complete"]
         self.record["not_covered"] += seen.get("not_covered", {}).get("starts", 0)
@@ -182,6 +183,8 @@ def compare(asked, name, version, suite, least):
         problems.append(f"only {counts(plain)[PASS]} cases pass without the hook, {least} should")
     if record["processes"] == 0 or record["events"] == 0 or record["incomplete"]:
         problems.append(f"not hooked, or the record has no end: {record}")
+    if record["lost_full"] or record["lost_alone"]:  # what a process was killed in the middle of is nobody's fault
+        problems.append(f"events were lost: {record}")
     for problem in problems:
         print(f"{name}: {problem}", file=sys.stderr)
     return 1 if problems else 0

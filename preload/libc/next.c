@@ -8,7 +8,9 @@
 #include <string.h>
 
 /* Made by the linker for a section whose name is an identifier. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): not ours to name */
 extern struct trib_next __start_trib_next[] __attribute__((visibility("hidden")));
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): not ours to name */
 extern struct trib_next __stop_trib_next[] __attribute__((visibility("hidden")));
 
 static long absent(void) {

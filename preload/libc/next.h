@@ -34,7 +34,7 @@ void *trib_next_look(const char *name);
         static struct trib_next next_entry                                                                             \
             __attribute__((section("trib_next"), used, aligned(32))) = {#function_, NULL, comes_later_};               \
         void *next_found = atomic_load_explicit(&next_entry.found, memory_order_relaxed);                              \
-        (__typeof__(&function_))(__builtin_expect(!next_found, 0) ? trib_next_find(&next_entry) : next_found);         \
+        (__typeof__(&(function_)))(__builtin_expect(!next_found, 0) ? trib_next_find(&next_entry) : next_found);       \
     })
 
 #define TRIB_NEXT(name) TRIB_NEXT_ENTRY(name, false)

@@ -21,6 +21,7 @@ static inline int trib_raw_fstat(int fd, struct stat *out) {
 
 /* As libc returns it: errno, too. */
 static inline long trib_raw_result(long result) {
+    /* NOLINTNEXTLINE(bugprone-reserved-identifier): not ours to name */
     extern int *__errno_location(void) __attribute__((const));
 
     if (result >= -4095 && result < 0) {

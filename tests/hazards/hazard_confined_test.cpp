@@ -97,6 +97,7 @@ TRIB_HAZARD("a filter that allows only writes, and no daemon", locked("after_a_w
 TRIB_HAZARD("a filter that allows only writes, no daemon, and hints", locked("after_a_while", kNoDaemonForHints))
 TRIB_HAZARD("locked in by another thread during a vfork", locked("during_vfork"))
 TRIB_HAZARD("locked in by another thread during a vfork, and no daemon", locked("during_vfork", kNoDaemon))
+TRIB_HAZARD("locked in beside a first write", locked("beside_first_write"))
 TRIB_HAZARD("a forked child that locks itself in, wherever its parent's first write is", locked("in_forked_child"))
 
 // Joining takes a descriptor for a moment, and room in memory for a ring.

@@ -79,6 +79,8 @@ TRIB_PROCESSES("children that are killed", "killed", {"child", "aborted", "paren
 
 TRIB_HAZARD("system and popen", processes("system"))
 TRIB_HAZARD("spawning a missing program", processes("spawn_missing"))
+TRIB_HAZARD("programs spawned beside a thread that opens files",
+            Command{{program("spawning"), "lowest_number"}, 40, false})
 TRIB_HAZARD("fifty short children", processes("zombies"))
 TRIB_HAZARD("children that share an offset", processes("shared_offset"))
 

@@ -33,16 +33,18 @@ const Counts kStarting = {{"clone", 1},     {"clone3", 1}, {"vfork", 1},   {"wai
 
 // Questions about the program's own files, as docs/decisions/0010 lists them.
 struct Asked {
-    int written = 0; // descriptors that are new: fstat
-    int devices = 0; // fstatfs
-    int offsets = 0; // of writes through what can be read, or is shared: lseek
-    int by_name = 0; // unlink, truncate, O_TRUNC; rename asks two: newfstatat
-    int dirty = 0;   // at the program's own sync of mapped pages: cachestat
-    int futexes = 0; // a thread that is waited for, or has ended already
+    int written = 0;  // descriptors that are new: fstat
+    int devices = 0;  // fstatfs
+    int offsets = 0;  // of writes through what can be read, or is shared: lseek
+    int by_name = 0;  // unlink, truncate, O_TRUNC; rename asks two: newfstatat
+    int dirty = 0;    // at the program's own sync of mapped pages: cachestat
+    int futexes = 0;  // a thread that is waited for, or has ended already
+    int programs = 0; // that are started: unshare of memory, which says whether anybody shares it
 };
 Counts questions(const Asked &asked) {
     return {{"fstat", asked.written},      {"fstatfs", asked.devices}, {"lseek", asked.offsets},
-            {"newfstatat", asked.by_name}, {"cachestat", asked.dirty}, {"futex", asked.futexes}};
+            {"newfstatat", asked.by_name}, {"cachestat", asked.dirty}, {"futex", asked.futexes},
+            {"unshare", asked.programs}};
 }
 constexpr int kDirtyOf16Pages = 9; // one dirty page among 16, found by halving: 1 + 2 for each half
 
@@ -208,7 +210,7 @@ TRIB_CALLS("syncs", "syncs", {{true, questions({1, 1, 5, 1})}})
 TRIB_CALLS("mapped pages", "maps", {{true, questions({2, 1, 0, 1, 3 * kDirtyOf16Pages + 1})}})
 TRIB_CALLS("pipes", "pipes", {{false, questions({1})}})
 TRIB_CALLS("forks", "forks", {{true, questions({1, 1, 1, 1})}, {false, kNothing}, {true, questions({1, 1, 1, 1})}})
-TRIB_CALLS("another program", "execs", {{true, questions({1, 1, 1, 1})}, {true, questions({10, 1, 10, 10})}})
+TRIB_CALLS("another program", "execs", {{true, questions({1, 1, 1, 1, 0, 0, 1})}, {true, questions({10, 1, 10, 10})}})
 TRIB_CALLS("threads", "threads",
            {{true, questions({1, 1, 1, 1, 0, 3})},
             {false, questions({1, 0, 20, 1})},

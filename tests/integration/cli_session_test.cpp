@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/cli.hpp"
+#include "support/daemon.hpp"
 #include "support/elf.hpp"
 #include "support/process.hpp"
 #include "support/skip.hpp"
@@ -257,6 +258,40 @@ TEST_CASE("what another user starts is named, unless all users take part") {
     CHECK(summary(folder)["not_covered"]["starts"] == 1); // it tells nothing of what it starts
     REQUIRE(trib({"record", "--users", "--json", folder / "out.json", "--", "sh", "-c", command}).code == 3);
     CHECK_FALSE(summary(folder).contains("not_covered"));
+}
+
+TEST_CASE("a user on the list of a daemon is not named as one who is not") {
+    if (!is_covered() || !is_root_or_skips("nobody can be two users"))
+        return;
+    if (run({"sh", "-c", "command -v setpriv"}).code != 0)
+        return skip("setpriv is not installed");
+    Daemon daemon({"--set", "drive=none", "--allow", "65534"});
+    std::filesystem::permissions(daemon.folder() / "", std::filesystem::perms::all);
+    const std::string command =
+        "cd " + (daemon.folder() / "") + " && LD_PRELOAD=" TRIB_BINARY_DIR "/preload/libtributary-preload.so" +
+        " TRIBUTARY_SESSION=" + daemon.socket() + " setpriv --reuid=65534 --clear-groups sh -c 'echo 1 >a; cp a b; :'";
+    const Outcome outcome = run({"sh", "-c", command});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    REQUIRE(comes_true([&] { return daemon.status()["processes"] == 2; }));
+    CHECK(daemon.status()["starts_uncovered"] == 0);
+}
+
+TEST_CASE("a program whose code may not be changed is named: what it writes by stdio goes unseen") {
+    if (!is_covered())
+        return;
+    Folder folder;
+    const std::string deny = "import ctypes, os, sys\n"
+                             "if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0): sys.exit(77)\n" // PR_SET_MDWE
+                             "os.execv(sys.argv[1], sys.argv[1:])";
+    const Outcome outcome = run({"python3", "-c", deny, TRIB_BINARY_DIR "/cli/trib", "record", "--json",
+                                 folder / "out.json", "--", "sh", "-c", "seq 1 100 >" + (folder / "numbers")});
+    if (outcome.code == 77)
+        return skip("this kernel has no PR_SET_MDWE");
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(has(outcome.err, "writes of stdio"));
+    CHECK(has(summary(folder)["not_covered"]["programs"].get<std::string>(), "seq (writes of stdio"));
 }
 #endif
 

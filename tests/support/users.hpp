@@ -153,7 +153,8 @@ inline bool send_with(int to, const trib_request &request, const std::vector<int
     head->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
-    memcpy(CMSG_DATA(head), fds.data(), fds.size() * sizeof(int));
+    if (!fds.empty())
+        memcpy(CMSG_DATA(head), fds.data(), fds.size() * sizeof(int));
     return sendmsg(to, &message, MSG_NOSIGNAL) >= 0;
 }
 

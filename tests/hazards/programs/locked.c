@@ -2,6 +2,7 @@
 /* Programs that lock themselves in at awkward moments: after that any system call but a write or an end kills. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 
@@ -118,10 +119,59 @@ static int in_forked_child(void) {
     return 0;
 }
 
+/* ---- by another thread, at any moment of this one's first write ---- */
+
+static volatile int may_write, has_written;
+
+static void *write_first_of_all(void *unused) {
+    (void)unused;
+    while (!may_write)
+        ;
+    has_written = write(fd, "x", 1) == 1 ? 1 : 2;
+    for (;;)
+        ;
+    return NULL;
+}
+
+static void lock_in_after_us(int delay_us) {
+    struct timespec began, now;
+    pthread_t thread;
+
+    fd = make("a");
+    pthread_create(&thread, NULL, write_first_of_all, NULL);
+    pause_ms(1);
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    may_write = 1;
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - began.tv_sec) * 1000000 + (now.tv_nsec - began.tv_nsec) / 1000 < delay_us);
+    lock_in(SECCOMP_FILTER_FLAG_TSYNC);
+    while (!has_written)
+        ;
+    syscall(SYS_exit_group, has_written == 1 ? 0 : 4);
+}
+
+static int beside_first_write(void) {
+    int killed = 0, status = 0;
+
+    for (int i = 0; i < 100; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            lock_in_after_us(i * 8);
+        waitpid(child, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_POSSIBLE)
+            return not_possible("filters");
+        killed += status != 0;
+    }
+    say("%d of 100 did not end as they wanted\n", killed);
+    return 0;
+}
+
 int main(int count, char **values) {
     static const struct hazard hazards[] = {{"after_a_while", after_a_while},
                                             {"during_vfork", during_vfork},
                                             {"in_forked_child", in_forked_child},
+                                            {"beside_first_write", beside_first_write},
                                             {NULL, NULL}};
 
     return run_hazard(hazards, count, values);

@@ -104,8 +104,8 @@ void print(const trib_status &status, const std::string &name) {
                                grouped(status.gc_pages)));
     if (status.drive_errors)
         say("full",
-            fmt::format("{} refused, the first after {}: {}", counted(status.drive_errors, "write"),
-                        size_text(static_cast<double>(status.drive_refused_from_bytes)), drive_advice(status.drive)));
+            fmt::format("{} refused: {}; the first after {}", counted(status.drive_errors, "write"),
+                        drive_advice(status.drive), size_text(static_cast<double>(status.drive_refused_from_bytes))));
     say("trace", fmt::format("{}, {}{}{}", size_text(static_cast<double>(status.trace_bytes)),
                              counted(status.trace_errors, "error"), status.trace_stopped[0] ? "; stopped: " : "",
                              printable(status.trace_stopped)));

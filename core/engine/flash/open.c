@@ -87,7 +87,7 @@ static int check_geometry(struct trib_flash *f, struct trib_error *error) {
                          "%.0f superblocks of %u pages are too few: %llu hold the exported pages "
                          "and at least %llu more "
                          "are needed to collect garbage; use a larger capacity=, smaller superblocks (superblock=) or "
-                         "more over-provisioning (op=), at least %.3f %%",
+                         "more over-provisioning (op=), >= %.3f %%",
                          count, c->superblock_pages, (unsigned long long)full, (unsigned long long)(needed - full),
                          ((double)needed * size / (double)c->logical_pages - 1) * 100);
     f->superblocks = (uint32_t)count;

@@ -145,7 +145,8 @@ TEST_CASE("a stream the drive does not have becomes S0 and is counted") {
 TEST_CASE("impossible geometries are refused with a sentence") {
     CHECK(contains(refusal(config(1000, 0.01, 10)), "101 superblocks of 10 pages are too few"));
     CHECK(contains(refusal(config(1000, 0.01, 10)), ">= 3.000 %"));
-    CHECK(contains(refusal(config(1000, 0.01, 10)), "smaller superblocks (superblock=) or more over-provisioning (op=)"));
+    CHECK(
+        contains(refusal(config(1000, 0.01, 10)), "smaller superblocks (superblock=) or more over-provisioning (op=)"));
     CHECK(flash::stats(flash::open(config(1000, 0.03, 10))).free_superblocks == 103);
     auto c = config(1000, 0.07, 10);
     c.gc_free_low = 7;

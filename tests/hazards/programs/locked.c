@@ -121,10 +121,11 @@ static int in_forked_child(void) {
 
 /* ---- by another thread, at any moment of this one's first write ---- */
 
-static volatile int may_write, has_written;
+static volatile int is_ready, may_write, has_written;
 
 static void *write_first_of_all(void *unused) {
     (void)unused;
+    is_ready = 1; /* what a thread's start asks of the kernel is behind it */
     while (!may_write)
         ;
     has_written = write(fd, "x", 1) == 1 ? 1 : 2;
@@ -139,7 +140,8 @@ static void lock_in_after_us(int delay_us) {
 
     fd = make("a");
     pthread_create(&thread, NULL, write_first_of_all, NULL);
-    pause_ms(1);
+    while (!is_ready)
+        ;
     clock_gettime(CLOCK_MONOTONIC, &began);
     may_write = 1;
     do

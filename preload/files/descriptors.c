@@ -17,6 +17,7 @@
 #include "files/names.h"
 #include "files/rings.h"
 #include "files/slots.h"
+#include "libc/own_code.h"
 #include "libc/raw.h"
 #include "quiet.h"
 #include "sink.h"
@@ -130,17 +131,8 @@ static bool __attribute__((noinline)) look_up(int fd, struct trib_slot *slot, st
     return describe(fd, found, file, out);
 }
 
-/* Calls out of this library: the trace, the state file, our own messages. */
-static bool is_own_code(const void *frame) {
-    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-    extern const char _etext[] __attribute__((visibility("hidden")));
-    const char *caller = ((const char *const *)frame)[1];
-
-    return caller >= __ehdr_start && caller < _etext;
-}
-
 bool trib_descriptor_look(int fd, const void *frame, struct trib_descriptor *out) {
-    if (fd < 0 || !trib_sink_wanted() || is_own_code(frame))
+    if (fd < 0 || !trib_sink_wanted() || trib_is_own_code(frame))
         return false;
     struct trib_slot *slot = slot_of(fd);
     uint32_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;

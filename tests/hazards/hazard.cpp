@@ -90,8 +90,14 @@ struct Place {
     }
 };
 
+struct rlimit descriptors_within(uint64_t most) {
+    struct rlimit limit = {1024, 1024};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return {1024, std::min<rlim_t>(limit.rlim_max, most)};
+}
+
 [[noreturn]] void become(const std::vector<std::string> &arguments, const std::vector<std::string> &environment,
-                         const Place &place) {
+                         const struct rlimit &descriptors, const Place &place) {
     std::vector<char *> values, variables;
     for (const std::string &argument : arguments)
         values.push_back(const_cast<char *>(argument.c_str()));
@@ -99,7 +105,7 @@ struct Place {
         variables.push_back(const_cast<char *>(variable.c_str()));
     values.push_back(nullptr);
     variables.push_back(nullptr);
-    const struct rlimit descriptors = {1024, 4096}, core = {0, 0};
+    const struct rlimit core = {0, 0};
     setpgid(0, 0);
     setrlimit(RLIMIT_NOFILE, &descriptors);
     setrlimit(RLIMIT_CORE, &core);
@@ -315,11 +321,12 @@ Result run_once(Way way, const Command &command, const std::string &trace) {
     }
     if (command.prepare)
         command.prepare(place.start);
+    const struct rlimit descriptors = descriptors_within(command.descriptors_max);
     Result result;
     const auto start = Clock::now();
     const pid_t pid = fork();
     if (pid == 0)
-        become(arguments, environment, place);
+        become(arguments, environment, descriptors, place);
     wait_for(pid, command.limit_s, start, result);
     drain(command.limit_s);
     result.tree_ms = seconds_since(start) * 1000;

@@ -36,7 +36,7 @@ struct Command {
     bool timed = true;                                           // twice the time, and a bit
     std::function<void(const std::string &folder)> prepare = {}; // the folder that the program starts in
     std::vector<std::string> environment = {};                   // more variables
-    uint64_t descriptors_max = 4096;      // its hard limit, or ours if that is less
+    uint64_t descriptors_max = 4096;                             // its hard limit, or ours if that is less
     Joins joins = {};
     uint64_t recorded_at_least_bytes = 0; // under `trib record`; what goes to standard output comes on top of it
 };

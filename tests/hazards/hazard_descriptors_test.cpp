@@ -91,7 +91,9 @@ constexpr double kFork_us = 300; // each child looked at every number below: 1,1
 
 struct Forks {
     double low_us = 1e9, high_us = 1e9; // beside descriptors of low numbers alone, and of a high one
-    double growth_us() const { return high_us - low_us; }
+    double growth_us() const {
+        return high_us - low_us;
+    }
 };
 
 void add(const Result &result, Forks &forks) {

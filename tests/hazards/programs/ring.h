@@ -27,12 +27,10 @@ static inline bool open_ring(struct ring *ring, unsigned entries) {
         return false;
     ring->queue_bytes = params.sq_off.array + params.sq_entries * 4;
     ring->entries_bytes = params.sq_entries * sizeof *ring->entries;
-    char *queue =
-        mmap(NULL, ring->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_SQ_RING);
+    char *queue = mmap(NULL, ring->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_SQ_RING);
     char *done = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe),
                       PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_CQ_RING);
-    ring->entries =
-        mmap(NULL, ring->entries_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_SQES);
+    ring->entries = mmap(NULL, ring->entries_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_SQES);
     if (queue == MAP_FAILED || done == MAP_FAILED || ring->entries == MAP_FAILED)
         return false;
     ring->queue = queue;

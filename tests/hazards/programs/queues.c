@@ -233,6 +233,21 @@ static int moved_over(void) {
     return lost_by(move_over);
 }
 
+/* A child has the ring, and its memory not: as liburing's io_uring_ring_dontfork. */
+static int kept_from_child(void) {
+    struct ring ring;
+    int fd = make("a");
+
+    if (write(fd, "x", 1) != 1 || !open_ring(&ring, 8))
+        return not_possible("io_uring");
+    say_result("madvise", madvise(ring.queue, whole_pages(ring.queue_bytes), MADV_DONTFORK));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(syscall(SYS_io_uring_enter, ring.fd, 1, 0, 0, NULL, 0) == 0 ? 0 : 1);
+    say_ends(&child, 1);
+    return close(ring.fd) || !write_one("after");
+}
+
 int main(int count, char **values) {
     static const struct hazard hazards[] = {{"ring", by_ring},
                                             {"queue", queue},
@@ -243,6 +258,7 @@ int main(int count, char **values) {
                                             {"mapped_over", mapped_over},
                                             {"shrunk", shrunk},
                                             {"moved_over", moved_over},
+                                            {"kept_from_child", kept_from_child},
                                             {NULL, NULL}};
     return run_hazard(hazards, count, values);
 }

@@ -58,6 +58,7 @@ TRIB_HAZARD("io_uring whose memory is unmapped by number", queues("unmapped", 1 
 TRIB_HAZARD("io_uring whose memory is mapped over by number", queues("mapped_over", 1 + 2 * 10 + 10))
 TRIB_HAZARD("io_uring whose memory shrinks by number", queues("shrunk", 1 + 2 * 10 + 10))
 TRIB_HAZARD("io_uring whose memory is moved over by number", queues("moved_over", 1 + 2 * 10 + 10))
+TRIB_HAZARD("io_uring whose memory goes through libc", queues("by_name", 2 * (1 + 2 * 10 + 10)))
 TRIB_HAZARD("io_uring whose memory a child has not", queues("kept_from_child", 1 + 10))
 
 TEST_CASE("what io_uring refuses is not recorded, and what follows is") {

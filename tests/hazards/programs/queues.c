@@ -160,7 +160,7 @@ static int by_threads(void) {
     return 0;
 }
 
-/* ---- memory of a ring that goes by number ---- */
+/* ---- memory of a ring that goes, by number or through libc ---- */
 
 static void unmap(void *start, size_t bytes) {
     say_result("munmap", syscall(SYS_munmap, start, bytes));
@@ -178,6 +178,15 @@ static void move_over(void *start, size_t bytes) {
     void *other = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     long moved = syscall(SYS_mremap, other, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start);
     say("mremap over it: %d\n", (void *)moved == start);
+}
+
+static void move_over_by_name(void *start, size_t bytes) {
+    void *other = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    say("mremap over it: %d\n", mremap(other, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start) == start);
+}
+static void unmap_by_name(void *start, size_t bytes) {
+    say_result("munmap", munmap(start, bytes));
 }
 
 /* Behind the first page of the entries. */
@@ -232,6 +241,11 @@ static int shrunk(void) {
 static int moved_over(void) {
     return lost_by(move_over);
 }
+static int by_name(void) {
+    int moved = lost_by(move_over_by_name);
+
+    return moved ? moved : lost_by(unmap_by_name);
+}
 
 /* A child has the ring, and its memory not: as liburing's io_uring_ring_dontfork. */
 static int kept_from_child(void) {
@@ -258,6 +272,7 @@ int main(int count, char **values) {
                                             {"mapped_over", mapped_over},
                                             {"shrunk", shrunk},
                                             {"moved_over", moved_over},
+                                            {"by_name", by_name},
                                             {"kept_from_child", kept_from_child},
                                             {NULL, NULL}};
     return run_hazard(hazards, count, values);

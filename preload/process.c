@@ -116,6 +116,7 @@ static void hook(void) {
         trib_sink_uncovered(trib_signature_program(), TRIB_UNCOVERED_STDIO);
     pthread_atfork(trib_child_comes, NULL, in_child);
     trib_folder_start();
+    trib_stack_start();
 }
 
 __attribute__((constructor)) static void start(void) {

@@ -103,6 +103,10 @@ void trib_sink_start(void) {
     errno = kept;
 }
 
+bool trib_sink_has_started(void) {
+    return atomic_load_explicit(&mode, memory_order_acquire) != UNREAD;
+}
+
 bool trib_sink_wanted(void) {
     int now = atomic_load_explicit(&mode, memory_order_acquire);
 

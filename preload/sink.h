@@ -15,6 +15,9 @@
 #include <tributary/client.h>
 #include <tributary/event.h>
 
+/* Whether the start has been, or has begun: every call but this one may begin it. */
+bool trib_sink_has_started(void);
+
 /* Whether anybody listens: false sends every interposed call straight on. */
 bool trib_sink_wanted(void);
 

@@ -22,6 +22,9 @@ bool trib_named_look(int folder, const char *path, int flags, struct trib_named 
 /* Before a descriptor is closed or replaced: records that and forgets it. */
 void trib_descriptor_ending(int fd);
 
+/* An alternate signal stack that was set before the start. By its thread. */
+void trib_stack_start(void);
+
 /* After a vfork, in the parent: reports the program that the child has started, if the shim will not see it. */
 void trib_programs_report(void);
 

@@ -15,18 +15,9 @@
 #include "quiet.h"
 #include "sink.h"
 
-/* The kernel has read `wanted`; where `former` lies over it, it has written there since. */
-static void changed(const stack_t *wanted, const stack_t *former) {
-    uintptr_t one = (uintptr_t)wanted, other = (uintptr_t)former;
-    stack_t now;
+static bool was_early; /* set before the start, by the one thread that there is */
 
-    if (!wanted || trib_in_vfork || !trib_sink_wanted())
-        return;
-    if (former && one - other + sizeof now < 2 * sizeof now) {
-        if (TRIB_RAW(SYS_sigaltstack, 0, &now) != 0)
-            return;
-        wanted = &now;
-    }
+static void note(const stack_t *wanted) {
     if (trib_ask_begin()) {
         trib_signature_prepare();
         trib_ask_end();
@@ -35,6 +26,35 @@ static void changed(const stack_t *wanted, const stack_t *former) {
         trib_signature_alternate_stack(NULL, 0);
     else
         trib_signature_alternate_stack(wanted->ss_sp, wanted->ss_size);
+}
+
+/* The kernel has read `wanted`; where `former` lies over it, it has written there since. A sanitizer's runtime sets its
+ * stack before any constructor and before it works: nothing may be started for that. */
+static void changed(const stack_t *wanted, const stack_t *former) {
+    uintptr_t one = (uintptr_t)wanted, other = (uintptr_t)former;
+    stack_t now;
+
+    if (!wanted || trib_in_vfork)
+        return;
+    if (!trib_sink_has_started()) {
+        was_early = true;
+        return;
+    }
+    if (!trib_sink_wanted())
+        return;
+    if (former && one - other + sizeof now < 2 * sizeof now) {
+        if (TRIB_RAW(SYS_sigaltstack, 0, &now) != 0)
+            return;
+        wanted = &now;
+    }
+    note(wanted);
+}
+
+void trib_stack_start(void) {
+    stack_t now;
+
+    if (was_early && TRIB_RAW(SYS_sigaltstack, 0, &now) == 0)
+        note(&now);
 }
 
 TRIB_CALL int sigaltstack(const stack_t *wanted, stack_t *former) {

@@ -20,6 +20,12 @@ Command complaint(const std::string &what) {
     return {{program("rest"), what, "self"}, 40, false, {}, {"TRIBUTARY_SESSION=no/absolute/path"}};
 }
 
+Command sanitized(uint64_t recorded_bytes) {
+    Command command{{program("sanitized"), "writes"}};
+    command.recorded_at_least_bytes = recorded_bytes;
+    return command;
+}
+
 Command queues(const std::string &name, uint64_t recorded_bytes) {
     Command command{{program("queues"), name}};
     command.recorded_at_least_bytes = recorded_bytes;
@@ -47,6 +53,8 @@ TEST_CASE("at rest: streams behind a line of the library's, preloaded") {
     same(Way::Preloaded, complaint("streams"));
     CHECK(run_once(Way::Preloaded, complaint("streams")).own_lines == 1);
 }
+
+TRIB_HAZARD("a program with AddressSanitizer in it", sanitized(20 * 100 + 10 + 5 + 10))
 
 TRIB_HAZARD("io_uring", queues("ring", 1 + 35 * 512 + 10))
 TRIB_HAZARD("io_uring, requests that the kernel refuses", queues("refused", 1 + 100 * 10))

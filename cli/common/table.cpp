@@ -40,7 +40,8 @@ std::string size_text(double bytes) {
 }
 
 std::string counted(uint64_t count, const std::string &word) {
-    return grouped(count) + " " + word + (count == 1 ? "" : "s");
+    const char *ending = word.back() == 's' ? "es" : "s";
+    return grouped(count) + " " + word + (count == 1 ? "" : ending);
 }
 
 std::string size_option(uint64_t bytes) {

@@ -12,7 +12,7 @@ namespace cli {
 constexpr unsigned TEXT_COLUMNS = 80;
 
 std::string grouped(uint64_t value);                          // 1,234,567
-std::string counted(uint64_t count, const std::string &word); // 1 event, 1,234 events
+std::string counted(uint64_t count, const std::string &word); // 1 event, 1,234 events, 2 processes
 std::string si(double value);                                 // 999, 1.23k, 45.6M: at most 5 columns
 std::string size_text(double bytes);                          // 4 KiB, 1.50 GiB: at most 9 columns
 std::string size_option(uint64_t bytes);                      // the option grammar: 16M, 4096

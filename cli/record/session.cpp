@@ -141,24 +141,23 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
     std::string trace;
     if (!options.trace.empty())
         trace = fmt::format("; {}, {}", options.trace, size_text(static_cast<double>(status.trace_bytes)));
-    fmt::print(stderr, "trib: {} {}, {} events{}, {} written{}\n", grouped(status.processes),
-               status.processes == 1 ? "process" : "processes", grouped(status.events), lost,
-               size_text(static_cast<double>(status.written_bytes)), trace);
+    fmt::print(stderr, "trib: {}, {}{}, {} written{}\n", counted(status.processes, "process"),
+               counted(status.events, "event"), lost, size_text(static_cast<double>(status.written_bytes)), trace);
     if (status.trace_stopped[0])
         fmt::print(stderr, "trib: the trace stopped: {}\n", status.trace_stopped);
     if (has_drive)
-        fmt::print(stderr, "trib: {} on {}: WAF {}, {} stream{}, placement {} ({})\n", status.policy, status.drive,
-                   status.waf > 0 ? fixed(status.waf, 3) : "unknown", status.streams_used,
-                   status.streams_used == 1 ? "" : "s", trib_placement_name(status.placement), status.evidence);
+        fmt::print(stderr, "trib: {} on {}: WAF {}, {}, placement {} ({})\n", status.policy, status.drive,
+                   status.waf > 0 ? fixed(status.waf, 3) : "unknown", counted(status.streams_used, "stream"),
+                   trib_placement_name(status.placement), status.evidence);
     if (has_drive && status.drive_errors)
         fmt::print(stderr, "trib: of what came after the first {} the drive refused {}: {}\n",
                    size_text(static_cast<double>(status.drive_refused_from_bytes)),
                    counted(status.drive_errors, "write"), drive_advice(status.drive));
     if (!result.has_ended)
-        fmt::print(stderr, "trib: {} processes still ran when recording ended\n", grouped(status.processes_live));
+        fmt::print(stderr, "trib: {} still ran when recording ended\n", counted(status.processes_live, "process"));
     if (result.starts_uncovered)
-        fmt::print(stderr, "trib: not covered, {} start{}: {}; what they write is not in the record\n",
-                   grouped(result.starts_uncovered), result.starts_uncovered == 1 ? "" : "s", result.uncovered);
+        fmt::print(stderr, "trib: not covered, {}: {}; what they write is not in the record\n",
+                   counted(result.starts_uncovered, "start"), result.uncovered);
     if (status.joins_refused)
         fmt::print(stderr, "trib: processes tried to join {} in vain; what they wrote meanwhile is not in the record\n",
                    status.joins_refused == 1 ? "once" : grouped(status.joins_refused) + " times");

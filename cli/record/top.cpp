@@ -32,6 +32,10 @@ std::string pages_text(const Json &row, const char *key) {
     return size_text(number(row, key) * TRIB_BLOCK_BYTES);
 }
 
+std::string counted_of(const Json &status, const char *key, const char *word) {
+    return counted(static_cast<uint64_t>(number(status, key)), word);
+}
+
 std::string text_of(const Json &status, const char *key) {
     return printable(status.value(key, std::string()));
 }
@@ -144,16 +148,15 @@ void add_head(std::vector<std::string> &lines, const Json &status, const std::st
     text += wrapped("drive     ",
                     fmt::format("{} under policy {}: placement {} ({})", text_of(status, "drive"),
                                 text_of(status, "policy"), text_of(status, "placement"), text_of(status, "evidence")));
-    text += wrapped("written   ", fmt::format("{} in {} events, WAF {}", bytes_text(status, "written_bytes"),
-                                              grouped(static_cast<uint64_t>(number(status, "events"))),
-                                              waf > 0 ? fixed(waf, 3) : "unknown"));
-    text += wrapped("lost      ", fmt::format("{} events ({}); {} joins refused",
-                                              grouped(static_cast<uint64_t>(number(status, "events_dropped"))),
-                                              bytes_text(status, "bytes_dropped"),
-                                              grouped(static_cast<uint64_t>(number(status, "joins_refused")))));
+    text +=
+        wrapped("written   ", fmt::format("{} in {}, WAF {}", bytes_text(status, "written_bytes"),
+                                          counted_of(status, "events", "event"), waf > 0 ? fixed(waf, 3) : "unknown"));
+    text += wrapped("lost      ",
+                    fmt::format("{} ({}); {} refused", counted_of(status, "events_dropped", "event"),
+                                bytes_text(status, "bytes_dropped"), counted_of(status, "joins_refused", "join")));
     const double uncovered = number(status, "starts_uncovered");
     if (uncovered > 0)
-        text += wrapped("uncovered ", fmt::format("{:.0f} start{}: {}", uncovered, uncovered == 1 ? "" : "s",
+        text += wrapped("uncovered ", fmt::format("{}: {}", counted_of(status, "starts_uncovered", "start"),
                                                   text_of(status, "uncovered")));
     const auto refused = static_cast<uint64_t>(number(status, "drive_errors"));
     if (refused)

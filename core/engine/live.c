@@ -44,7 +44,8 @@ struct trib_live {
     uint64_t began_ns;
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
-    uint64_t refused_from_bytes;    /* written when the drive refused a write first */
+    bool loss_said[TRIB_LOSSES];
+    uint64_t refused_from_bytes; /* written when the drive refused a write first */
     int first_error;
     bool trace_stopped;          /* what it refuses from then on is no error of its own */
     trib_seen_table seen;        /* signatures whose frames are in the trace */
@@ -89,16 +90,30 @@ static void record(struct trib_live *live, const struct trib_event *event) {
     check_trace(live, trib_trace_write(live->trace, event));
 }
 
+/* Once for each cause. A process that could not join has been named already. */
+static void log_losses(struct trib_live *live, const struct trib_recorder_counts *counts) {
+    static const char *const causes[TRIB_LOSSES] = {
+        [TRIB_LOSS_FULL] = "a ring is full; raise option 'process-ring'",
+        [TRIB_LOSS_KILLED] = "a process was killed in the middle of them, or damaged its ring",
+        [TRIB_LOSS_ALONE] = "a process had no daemon for a while",
+    };
+
+    for (unsigned cause = 0; cause < TRIB_LOSSES; cause++) {
+        if (counts->lost[cause] == 0 || live->loss_said[cause])
+            continue;
+        live->loss_said[cause] = true;
+        if (cause != TRIB_LOSS_ALONE || counts->refused == 0)
+            trib_log(TRIB_LOG_WARNING, "events are lost: %s", causes[cause]);
+    }
+}
+
 static void record_gap(struct trib_live *live) {
     struct trib_recorder_counts counts;
 
     trib_recorder_count(live->recorder, &counts);
     if (counts.events_dropped == live->gap_events)
         return;
-    if (live->gap_events == 0)
-        trib_log(TRIB_LOG_WARNING,
-                 "events are lost: a ring is full (raise option 'process-ring'), a process was killed, "
-                 "or it had no daemon for a while");
+    log_losses(live, &counts);
     uint64_t bytes = counts.bytes_dropped - live->gap_bytes;
     if (live->trace)
         check_trace(live, trib_trace_write_gap(live->trace, counts.events_dropped - live->gap_events, bytes));

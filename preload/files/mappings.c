@@ -2,6 +2,7 @@
 #include "files/mappings.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -30,6 +31,7 @@ struct mapping {
 /* Nobody changes an entry that is in use: it is taken back, and what is left of it put elsewhere. So nobody waits. */
 enum { FREE, TAKEN, IN_USE, STATE_MASK = 3, ONE_MORE = 4 };
 #define WORDS ((sizeof(struct mapping) + 7) / 8)
+enum { START_WORD = offsetof(struct mapping, start) / 8, END_WORD = offsetof(struct mapping, end) / 8 };
 
 struct entry {
     _Atomic(uint64_t) state; /* how often it changed, then one of the above */
@@ -239,6 +241,13 @@ static bool read_entry(struct entry *entry, struct mapping *out, uint64_t *state
     return atomic_load_explicit(&entry->state, memory_order_relaxed) == *state;
 }
 
+/* Whether it surely has nothing in the range: most have not, and need not be read whole. One that is put or moved
+   meanwhile may be missed, as if it came later. */
+static bool lies_outside(struct entry *entry, uintptr_t from, uintptr_t to) {
+    return atomic_load_explicit(&entry->words[START_WORD], memory_order_relaxed) >= to ||
+           atomic_load_explicit(&entry->words[END_WORD], memory_order_relaxed) <= from;
+}
+
 static bool take_back(struct entry *entry, uint64_t state) {
     return atomic_compare_exchange_strong(&entry->state, &state, (state & ~(uint64_t)STATE_MASK) + ONE_MORE);
 }
@@ -264,7 +273,8 @@ void trib_mappings_sync(const void *start, size_t length_bytes) {
     uint64_t state;
 
     for (unsigned i = 0; i < atomic_load_explicit(&used, memory_order_acquire); i++) {
-        if (!read_entry(&entries[i], &mapping, &state) || mapping.start >= to || mapping.end <= from)
+        if (lies_outside(&entries[i], from, to) || !read_entry(&entries[i], &mapping, &state) || mapping.start >= to ||
+            mapping.end <= from)
             continue;
         record_dirty(&mapping, mapping.start > from ? mapping.start : from, mapping.end < to ? mapping.end : to);
     }
@@ -296,8 +306,8 @@ struct range {
 /* What of the entry lies in the range. False: nothing, or it was taken back meanwhile. */
 static bool find_part(struct entry *entry, const struct range *range, struct mapping *whole, struct mapping *part,
                       uint64_t *state) {
-    if (!read_entry(entry, whole, state) || whole->start >= range->end || whole->end <= range->start ||
-        whole->number > range->last)
+    if (lies_outside(entry, range->start, range->end) || !read_entry(entry, whole, state) ||
+        whole->start >= range->end || whole->end <= range->start || whole->number > range->last)
         return false;
     *part = *whole;
     if (part->start < range->start) {

@@ -90,8 +90,14 @@ struct Place {
     }
 };
 
+struct rlimit descriptors_within(uint64_t most) {
+    struct rlimit limit = {1024, 1024};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return {1024, std::min<rlim_t>(limit.rlim_max, most)};
+}
+
 [[noreturn]] void become(const std::vector<std::string> &arguments, const std::vector<std::string> &environment,
-                         const Place &place) {
+                         const struct rlimit &descriptors, const Place &place) {
     std::vector<char *> values, variables;
     for (const std::string &argument : arguments)
         values.push_back(const_cast<char *>(argument.c_str()));
@@ -99,7 +105,7 @@ struct Place {
         variables.push_back(const_cast<char *>(variable.c_str()));
     values.push_back(nullptr);
     variables.push_back(nullptr);
-    const struct rlimit descriptors = {1024, 4096}, core = {0, 0};
+    const struct rlimit core = {0, 0};
     setpgid(0, 0);
     setrlimit(RLIMIT_NOFILE, &descriptors);
     setrlimit(RLIMIT_CORE, &core);
@@ -201,9 +207,12 @@ std::string differences(const Result &plain, const Result &hooked) {
 
 // ---- the record ----
 
-uint64_t recorded_bytes(const std::string &summary) {
-    const nlohmann::json said = nlohmann::json::parse(read_file(summary), nullptr, false);
-    return said.is_object() ? said.value("written_bytes", uint64_t{0}) - said.value("bytes_lost", uint64_t{0}) : 0;
+void add_summary(const std::string &path, Result &result) {
+    const nlohmann::json said = nlohmann::json::parse(read_file(path), nullptr, false);
+    if (!said.is_object())
+        return;
+    result.processes = said.value("processes", 0);
+    result.recorded_bytes = said.value("written_bytes", uint64_t{0}) - said.value("bytes_lost", uint64_t{0});
 }
 
 // A busy machine may let a join time out, and what a process writes without a daemon is lost: not every time.
@@ -232,11 +241,12 @@ struct Times {
         least_hooked_ms = std::min(least_hooked_ms, run_once(way, least).elapsed_ms);
     }
     // A machine with more to do than it has processors makes everything of ours slower by as much.
-    double limit_ms(const Command &command) const {
+    double limit_ms(Way way, const Joins &joins) const {
         double load = 0;
         getloadavg(&load, 1);
         const double busy = std::max(1.0, load / std::thread::hardware_concurrency());
-        const double allowance_ms = kAllowance_ms + (command.processes - 1) * kJoining_ms;
+        const int joining = way == Way::Preloaded && joins.preloaded ? joins.preloaded : joins.recorded;
+        const double allowance_ms = kAllowance_ms + (joining - 1) * kJoining_ms;
         return 2 * plain_ms + allowance_ms * busy + std::max(0.0, least_hooked_ms - least_ms);
     }
 };
@@ -247,12 +257,12 @@ void check_time(Way way, const Command &command, double plain_ms, double hooked_
         return;
     const auto start = Clock::now();
     Times times;
-    const auto is_late = [&] { return times.hooked_ms > times.limit_ms(command); };
+    const auto is_late = [&] { return times.hooked_ms > times.limit_ms(way, command.joins); };
     for (int i = 0; i < kRounds && (i == 0 || is_late()) && seconds_since(start) < 20; i++)
         times.add(way, command);
     INFO("best times: " << times.plain_ms << " ms without, " << times.hooked_ms << " ms with; of one write "
                         << times.least_ms << " ms and " << times.least_hooked_ms << " ms");
-    CHECK(times.hooked_ms <= times.limit_ms(command));
+    CHECK(times.hooked_ms <= times.limit_ms(way, command.joins));
 }
 
 } // namespace
@@ -315,18 +325,19 @@ Result run_once(Way way, const Command &command, const std::string &trace) {
     }
     if (command.prepare)
         command.prepare(place.start);
+    const struct rlimit descriptors = descriptors_within(command.descriptors_max);
     Result result;
     const auto start = Clock::now();
     const pid_t pid = fork();
     if (pid == 0)
-        become(arguments, environment, place);
+        become(arguments, environment, descriptors, place);
     wait_for(pid, command.limit_s, start, result);
     drain(command.limit_s);
     result.tree_ms = seconds_since(start) * 1000;
     result.out = read_file(place.out);
     split(way, read_file(place.err), result);
     add_files(place.start, "", result.files);
-    result.recorded_bytes = recorded_bytes(summary);
+    add_summary(summary, result);
     return result;
 }
 

@@ -24,13 +24,20 @@ using trib_test::skip;
 
 enum class Way { Plain, Preloaded, Recorded };
 
+// Processes, and programs that they become, each of which joins for itself, which takes time of its own.
+struct Joins {
+    int recorded = 1;  // under trib record: who writes
+    int preloaded = 0; // a child that libc knows of joins before it writes, and a program at its start; 0: as many
+};
+
 struct Command {
     std::vector<std::string> arguments;
     double limit_s = 40;                                         // then the process group is killed: a hang
     bool timed = true;                                           // twice the time, and a bit
     std::function<void(const std::string &folder)> prepare = {}; // the folder that the program starts in
     std::vector<std::string> environment = {};                   // more variables
-    int processes = 1;                    // that write: each joins for itself, which takes time of its own
+    uint64_t descriptors_max = 4096;                             // its hard limit, or ours if that is less
+    Joins joins = {};
     uint64_t recorded_at_least_bytes = 0; // under `trib record`; what goes to standard output comes on top of it
 };
 
@@ -43,6 +50,7 @@ struct Result {
     std::string own;       // what the library or trib said
     size_t own_lines = 0;
     std::map<std::string, std::string> files; // name -> type, mode, links, size, bytes
+    int processes = 0;                        // that joined; under trib record
     uint64_t recorded_bytes = 0;              // of writes in the record, without those that were lost; 0: no record
 };
 

@@ -14,7 +14,7 @@ constexpr uint64_t kMost_bytes = 30 * kWrite_bytes;
 
 Command alone(const std::string &name, uint64_t recorded_bytes, int processes = 1) {
     Command command{{program("alone"), name}};
-    command.processes = processes;
+    command.joins = {processes};
     command.recorded_at_least_bytes = recorded_bytes;
     return command;
 }

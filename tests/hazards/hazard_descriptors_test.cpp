@@ -3,6 +3,9 @@
 // goes through a number of its own.
 #include "hazard.hpp"
 
+#include <algorithm>
+#include <sstream>
+
 using namespace trib_hazard;
 
 namespace {
@@ -81,3 +84,50 @@ void check_recorded(Way way, const std::string &name) {
 TRIB_FULL("a full table of descriptors", "table")
 TRIB_FULL("a limit of three descriptors", "three")
 TRIB_FULL("a full table of descriptors in a child", "table_of_child")
+
+namespace {
+
+constexpr double kFork_us = 300; // each child looked at every number below: 1,100
+
+struct Forks {
+    double low_us = 1e9, high_us = 1e9; // beside descriptors of low numbers alone, and of a high one
+    double growth_us() const {
+        return high_us - low_us;
+    }
+};
+
+void add(const Result &result, Forks &forks) {
+    INFO(result.own << result.err);
+    REQUIRE(result.status == 0);
+    std::istringstream said(result.out);
+    double low_us = 0, high_us = 0;
+    REQUIRE(said >> low_us >> high_us);
+    forks.low_us = std::min(forks.low_us, low_us);
+    forks.high_us = std::min(forks.high_us, high_us);
+}
+
+// The least of 200 forks of each kind, and of several runs in turn, until it is good enough.
+void check_forks(Way way) {
+    Command forking{{program("forking")}};
+    forking.descriptors_max = 20000;
+    Forks plain, hooked;
+    for (int i = 0; i < 5 && (i == 0 || hooked.growth_us() > plain.growth_us() + kFork_us); i++) {
+        const Result without = run_once(Way::Plain, forking);
+        if (without.status == 77)
+            return skip(without.out);
+        add(without, plain);
+        add(run_once(way, forking), hooked);
+    }
+    INFO("a fork takes " << plain.low_us << " and " << plain.high_us << " us without, " << hooked.low_us << " and "
+                         << hooked.high_us << " us with");
+    CHECK(hooked.growth_us() <= plain.growth_us() + kFork_us);
+}
+
+} // namespace
+
+TEST_CASE("a fork costs no more for a descriptor of a high number, preloaded") {
+    check_forks(Way::Preloaded);
+}
+TEST_CASE("a fork costs no more for a descriptor of a high number, under trib record") {
+    check_forks(Way::Recorded);
+}

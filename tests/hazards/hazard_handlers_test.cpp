@@ -22,6 +22,13 @@ Command handlers(const std::string &name, uint64_t recorded_bytes = kMuch_bytes)
     return command;
 }
 
+// A hundred processes write 6 bytes each, or one to standard output twice; a busy machine may let a join time out.
+Command stepped(const std::string &name, uint64_t recorded_bytes) {
+    Command command{{program("stepped"), name}, 40, false};
+    command.recorded_at_least_bytes = recorded_bytes;
+    return command;
+}
+
 } // namespace
 
 TRIB_HAZARD("handlers that open and write while main opens", handlers("main_opens"))
@@ -34,3 +41,10 @@ TRIB_HAZARD("handlers on an alternate stack of 16 KiB", handlers("small_stack"))
 TRIB_HAZARD("handlers beside threads that write", handlers("threads"))
 // What jumps leave unfinished in the ring is lost, and much of what is behind it.
 TRIB_HAZARD("handlers that jump out of a write", handlers("jumps", 1000))
+// Such a handler makes the library give back what nobody uses, behind which the interrupted use goes on.
+TRIB_HAZARD("a handler that locks memory behind each instruction of a copied descriptor's first use",
+            stepped("copy_instructions", 10 + 75 * 6))
+TRIB_HAZARD("a handler that locks memory behind each instruction of an inherited descriptor's first use",
+            stepped("write_instructions", 10))
+TRIB_HAZARD("a handler that locks memory behind each system call of an inherited descriptor's first use",
+            stepped("write_system_calls", 10))

@@ -53,6 +53,12 @@ TRIB_HAZARD("io_uring, requests that the kernel refuses", queues("refused", 1 + 
 TRIB_HAZARD("native AIO", queues("queue", 1 + 40 * 512 + 10))
 TRIB_HAZARD("libaio", queues("libaio", 1 + 19 * 512 + 10))
 TRIB_HAZARD("io_uring of several threads", queues("threads", 5 * 200 * 10))
+// What stands in memory that is no longer there goes unseen.
+TRIB_HAZARD("io_uring whose memory is unmapped by number", queues("unmapped", 1 + 2 * 10 + 10))
+TRIB_HAZARD("io_uring whose memory is mapped over by number", queues("mapped_over", 1 + 2 * 10 + 10))
+TRIB_HAZARD("io_uring whose memory shrinks by number", queues("shrunk", 1 + 2 * 10 + 10))
+TRIB_HAZARD("io_uring whose memory is moved over by number", queues("moved_over", 1 + 2 * 10 + 10))
+TRIB_HAZARD("io_uring whose memory a child has not", queues("kept_from_child", 1 + 10))
 
 TEST_CASE("what io_uring refuses is not recorded, and what follows is") {
     const Way way = GENERATE(Way::Preloaded, Way::Recorded);

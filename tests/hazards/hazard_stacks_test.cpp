@@ -37,3 +37,25 @@ TRIB_HAZARD("main's thread ends first", stacks("main_ends_first", kWrite_bytes +
 TRIB_HAZARD("writes at exit", stacks("at_exit", 2 * kWrite_bytes + 16))
 // Endless: each thread has written once when the others are waited for.
 TRIB_HAZARD("exit beside threads that write", stacks("exit_beside_writers", 3 * kWrite_bytes))
+
+namespace {
+
+// It knows the ways in which libc makes threads and processes, and ends where another is tried. Its own words go
+// nowhere, and its own time is nobody's concern.
+void check_under_valgrind(Way way) {
+    if (!is_installed("valgrind"))
+        return skip("valgrind is not installed");
+    Command command = stacks("small_thread", kMany_bytes + kWrite_bytes);
+    command.arguments.insert(command.arguments.begin(), {"valgrind", "--tool=none", "--log-file=/dev/null"});
+    command.timed = false;
+    same(way, command);
+}
+
+} // namespace
+
+TEST_CASE("a thread whose first write is the process's first, under valgrind, preloaded") {
+    check_under_valgrind(Way::Preloaded);
+}
+TEST_CASE("a thread whose first write is the process's first, under valgrind, under trib record") {
+    check_under_valgrind(Way::Recorded);
+}

@@ -10,13 +10,13 @@
 #include "support/daemon.hpp"
 #include "support/skip.hpp"
 
+using namespace trib_test;
+
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 TEST_CASE("tables of a running daemon") {
-    trib_test::skip("a sanitizer's runtime has to come before every preloaded library");
+    skip("a sanitizer's runtime has to come before every preloaded library");
 }
 #else
-
-using namespace trib_test;
 
 namespace {
 

@@ -97,7 +97,7 @@ TEST_CASE("of three joins on one connection one gets a ring, and the others leav
     REQUIRE(comes_true([&] { return daemon.status()["processes_live"] == 0; }));
     const size_t before = descriptors(daemon.pid());
     const trib_request join = request_of(TRIB_REQUEST_JOIN);
-    kill(daemon.pid(), SIGSTOP); // so that all wait when it looks: later ones bring no descriptor on newer kernels
+    daemon.halt(); // so that all wait when it looks: later ones bring no descriptor on newer kernels
     std::vector<int> connections;
     for (unsigned i = 0; i < 20; i++) {
         connections.push_back(connect_to(daemon.address));
@@ -120,7 +120,7 @@ TEST_CASE("a ring is for whoever waits for it: who has hung up gets none") {
     trib_client_close(join_soon(daemon.address));
     REQUIRE(comes_true([&] { return daemon.status()["processes_live"] == 0; }));
     const size_t before = descriptors(daemon.pid());
-    kill(daemon.pid(), SIGSTOP); // the answers come too late
+    daemon.halt(); // the answers come too late
     for (unsigned i = 0; i < 20; i++)
         ask_with_pidfd(daemon.address, {request_of(TRIB_REQUEST_JOIN)}, false);
     kill(daemon.pid(), SIGCONT);

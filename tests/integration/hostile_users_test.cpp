@@ -119,7 +119,7 @@ TEST_CASE("a descriptor whose close takes long holds up neither joins nor the da
     const unsigned per_message = GENERATE(0u, 1u, 2u);
     DaemonOfRoot daemon("allow=" + std::to_string(kOther));
     chmod(daemon.address.c_str(), 0666);
-    kill(daemon.pid(), SIGSTOP); // all of it waits when the daemon looks
+    daemon.halt(); // all of it waits when the daemon looks
     const unsigned each = per_message == 1 ? 1 : 2;
     LingeringSockets sockets(4 * each);
     CHECK(as(user, [&] {

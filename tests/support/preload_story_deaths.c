@@ -55,6 +55,7 @@ static void story_ranges(void) {
     check(fallocate(fd, FALLOC_FL_ZERO_RANGE, 16384, 4096) == 0);
     check(fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 32768, 4096) == 0);
     check(sync_file_range(fd, 0, 4096, SYNC_FILE_RANGE_WRITE) == 0);
+    check(sync_file_range(fd, 8192, 0, SYNC_FILE_RANGE_WRITE) == 0); /* to the end */
     check(fdatasync(fd) == 0);
     check(fsync(fd) == 0);
     check(close(fd) == 0);

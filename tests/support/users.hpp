@@ -82,10 +82,18 @@ class DaemonOfRoot {
     pid_t pid() const {
         return pid_;
     }
+    // Until SIGCONT. Each of its threads has stopped when this returns.
+    void halt() const {
+        int status = 0;
+        REQUIRE(kill(pid_, SIGSTOP) == 0);
+        REQUIRE(waitpid(pid_, &status, WUNTRACED) == pid_);
+        REQUIRE(WIFSTOPPED(status));
+    }
     // Its exit status.
     int stop() {
         int status = 0;
         kill(pid_, SIGTERM);
+        kill(pid_, SIGCONT); // a test that failed may have left it stopped
         while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
         }
         pid_ = -1;

@@ -182,8 +182,10 @@ static int name_address(const char *options, char *address, size_t capacity) {
     char folder[96], here[PATH_MAX] = "";
     int code = find_folder(folder, sizeof folder);
 
-    if (code)
+    if (code) {
+        snprintf(address, capacity, "%s", folder);
         return code;
+    }
     if (!depend_on_folder(options) || !getcwd(here, sizeof here))
         here[0] = '\0';
     uint64_t key = trib_hash_mix(trib_hash(options, strlen(options)), trib_hash(here, strlen(here)));
@@ -223,6 +225,9 @@ static int run(struct start *start, struct trib_error *error) {
 int trib_client_start_daemon(const char *options, char *address, size_t capacity, struct trib_error *error) {
     int code = name_address(options, address, capacity);
 
+    if (code == -EACCES)
+        return trib_fail(error, code, "no folder for a socket: %s is not this user's alone; set XDG_RUNTIME_DIR to one",
+                         address);
     if (code)
         return trib_fail(error, code, "no folder for a socket (XDG_RUNTIME_DIR, /run, /tmp): %s", strerror(-code));
     struct start *start = mmap(NULL, sizeof *start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

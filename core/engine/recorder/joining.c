@@ -66,14 +66,15 @@ _Static_assert(TRIB_PROGRAMS_MAX == TRIB_NUMBERS, "each number has room for a na
 
 /* ---- joining ---- */
 
-/* What an earlier program of the same process left behind when it called exec. */
+/* What an earlier program of the same process left behind when it called exec, also as another user: the kernel says
+ * which process it is. */
 static void release_former(struct trib_recorder *recorder, const struct trib_source *mine) {
     uint32_t used = atomic_load(&recorder->sources_used);
 
     for (uint32_t i = 0; i < used && mine->pid; i++) {
         struct trib_source *other = &recorder->sources[i];
         if (other != mine && atomic_load_explicit(&other->state, memory_order_acquire) == TRIB_SOURCE_TAKEN &&
-            other->pid == mine->pid && other->user == mine->user && other->image != mine->image)
+            other->pid == mine->pid && other->image != mine->image)
             atomic_store_explicit(&other->gone, true, memory_order_release);
     }
 }

@@ -160,8 +160,105 @@ static int by_threads(void) {
     return 0;
 }
 
+/* ---- memory of a ring that goes by number ---- */
+
+static void unmap(void *start, size_t bytes) {
+    say_result("munmap", syscall(SYS_munmap, start, bytes));
+}
+static void map_over(void *start, size_t bytes) {
+    void *there = (void *)syscall(SYS_mmap, start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L);
+    say("mmap over it: %d\n", there == start);
+}
+/* No kernel lets a ring's memory be moved to a place that was asked for, nor grow. */
+static void shrink(void *start, size_t bytes) {
+    say("mremap to a half: %d\n", (void *)syscall(SYS_mremap, start, bytes, bytes / 2, 0) == start);
+}
+/* Onto it goes what nobody may read. */
+static void move_over(void *start, size_t bytes) {
+    void *other = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long moved = syscall(SYS_mremap, other, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start);
+    say("mremap over it: %d\n", (void *)moved == start);
+}
+
+/* Behind the first page of the entries. */
+static void push_late(struct ring *ring, const struct io_uring_sqe *entry) {
+    unsigned tail = *ring->tail, at = *ring->mask;
+
+    ring->entries[at] = *entry;
+    ring->array[tail & *ring->mask] = at;
+    __atomic_store_n(ring->tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+static size_t whole_pages(size_t bytes) {
+    return (bytes + 4095) / 4096 * 4096;
+}
+
+/* The kernel has its own way to what is queued: what was pushed before is written all the same. */
+static bool enter_without(void (*lose)(void *start, size_t bytes), bool loses_queue, int fd) {
+    struct ring ring;
+
+    if (!open_ring(&ring, 128))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        struct io_uring_sqe entry = {
+            .opcode = IORING_OP_WRITE, .fd = fd, .addr = (uintptr_t) "0123456789", .len = 10, .off = (uint64_t)i * 10};
+        push_late(&ring, &entry);
+        if (i == 1 && loses_queue)
+            lose(ring.queue, whole_pages(ring.queue_bytes));
+        else if (i == 1)
+            lose(ring.entries, whole_pages(ring.entries_bytes));
+        say_result("enter", syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0));
+    }
+    say_result("enter", syscall(SYS_io_uring_enter, ring.fd, 1, 0, 0, NULL, 0));
+    return close(ring.fd) == 0;
+}
+
+static int lost_by(void (*lose)(void *start, size_t bytes)) {
+    int fd = make("a");
+
+    if (write(fd, "x", 1) != 1 || !enter_without(lose, true, fd) || !enter_without(lose, false, fd))
+        return not_possible("io_uring");
+    return !write_one("after");
+}
+static int unmapped(void) {
+    return lost_by(unmap);
+}
+static int mapped_over(void) {
+    return lost_by(map_over);
+}
+static int shrunk(void) {
+    return lost_by(shrink);
+}
+static int moved_over(void) {
+    return lost_by(move_over);
+}
+
+/* A child has the ring, and its memory not: as liburing's io_uring_ring_dontfork. */
+static int kept_from_child(void) {
+    struct ring ring;
+    int fd = make("a");
+
+    if (write(fd, "x", 1) != 1 || !open_ring(&ring, 8))
+        return not_possible("io_uring");
+    say_result("madvise", madvise(ring.queue, whole_pages(ring.queue_bytes), MADV_DONTFORK));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(syscall(SYS_io_uring_enter, ring.fd, 1, 0, 0, NULL, 0) == 0 ? 0 : 1);
+    say_ends(&child, 1);
+    return close(ring.fd) || !write_one("after");
+}
+
 int main(int count, char **values) {
-    static const struct hazard hazards[] = {{"ring", by_ring},       {"queue", queue},     {"libaio", libaio},
-                                            {"threads", by_threads}, {"refused", refused}, {NULL, NULL}};
+    static const struct hazard hazards[] = {{"ring", by_ring},
+                                            {"queue", queue},
+                                            {"libaio", libaio},
+                                            {"threads", by_threads},
+                                            {"refused", refused},
+                                            {"unmapped", unmapped},
+                                            {"mapped_over", mapped_over},
+                                            {"shrunk", shrunk},
+                                            {"moved_over", moved_over},
+                                            {"kept_from_child", kept_from_child},
+                                            {NULL, NULL}};
     return run_hazard(hazards, count, values);
 }

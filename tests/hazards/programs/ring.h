@@ -15,6 +15,8 @@ struct ring {
     unsigned *head, *tail, *mask, *array, *done_head, *done_tail, *done_mask;
     struct io_uring_sqe *entries;
     struct io_uring_cqe *completions;
+    char *queue; /* the mapping that holds head, tail, mask and array */
+    size_t queue_bytes, entries_bytes;
 };
 
 static inline bool open_ring(struct ring *ring, unsigned entries) {
@@ -23,14 +25,15 @@ static inline bool open_ring(struct ring *ring, unsigned entries) {
     ring->fd = (int)syscall(SYS_io_uring_setup, entries, &params);
     if (ring->fd < 0)
         return false;
-    char *queue = mmap(NULL, params.sq_off.array + params.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
-                       IORING_OFF_SQ_RING);
+    ring->queue_bytes = params.sq_off.array + params.sq_entries * 4;
+    ring->entries_bytes = params.sq_entries * sizeof *ring->entries;
+    char *queue = mmap(NULL, ring->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_SQ_RING);
     char *done = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe),
                       PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_CQ_RING);
-    ring->entries = mmap(NULL, params.sq_entries * sizeof *ring->entries, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
-                         IORING_OFF_SQES);
+    ring->entries = mmap(NULL, ring->entries_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, IORING_OFF_SQES);
     if (queue == MAP_FAILED || done == MAP_FAILED || ring->entries == MAP_FAILED)
         return false;
+    ring->queue = queue;
     ring->head = (unsigned *)(void *)(queue + params.sq_off.head);
     ring->tail = (unsigned *)(void *)(queue + params.sq_off.tail);
     ring->mask = (unsigned *)(void *)(queue + params.sq_off.ring_mask);

@@ -84,6 +84,7 @@ class Side:
         self.folder = os.path.join(self.base, "work")
         self.record = collections.Counter()
         self.statuses, self.programs, self.seconds = [], set(), 0.0
+        self.options = []  # of the recorder, for a suite that needs more than the default
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
         open(self.log(), "ab").close()
@@ -102,7 +103,8 @@ class Side:
                 os.unlink(os.path.join(self.base, old))
         if self.hooked:
             command = [os.path.join(self.asked.build, "cli", "trib"), "record", f"--trace={trace}", f"--json={summary}",
-                       f"--preload={self.asked.build}/preload/libtributary-preload.so", "--users", "--", *command]
+                       f"--preload={self.asked.build}/preload/libtributary-preload.so", "--users", *self.options,
+                       "--", *command]
         began = time.monotonic()
         with open(self.log(), "ab") as log:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False,

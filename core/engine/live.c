@@ -488,13 +488,13 @@ int trib_live_open(struct trib_live **out, struct trib_pipeline *pipeline, struc
         rc = trib_trace_writer_open_within(&live->trace, path, &pipeline->settings.trace_limits, error);
     if (rc == 0 && pipeline->settings.metrics_file[0])
         rc = open_metrics(live, error);
+    *out = live; /* before there are threads, which look at it */
     if (rc == 0 && ((rc = trib_recorder_start(live->recorder)) || (rc = start_thread(live))))
         trib_fail(error, rc, "cannot start the recorder's threads: %s", strerror(-rc));
     if (rc) {
         trib_metrics_file_close(live->metrics);
         free_live(live);
-    } else {
-        *out = live;
+        *out = NULL;
     }
     return rc;
 }

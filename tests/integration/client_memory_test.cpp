@@ -2,6 +2,7 @@
 // What a client puts into the memory that it was given, how often it asks for some, and what it gives back.
 #include "support/catch.hpp"
 
+#include <atomic>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -188,14 +189,16 @@ TEST_CASE("joining beside other threads holds none of the program's descriptors"
     FakeDaemon daemon; // its thread is this process's
     int ends[2];
     REQUIRE(pipe(ends) == 0);
-    struct pollfd read_end = {ends[0], POLLIN, 0};
-    daemon.before_answer([&] {
-        close(ends[1]);
+    std::atomic<short> events{0};
+    daemon.before_answer([&, read_fd = ends[0], write_fd = ends[1]] {
+        struct pollfd read_end = {read_fd, POLLIN, 0};
+        close(write_fd);
         poll(&read_end, 1, 0);
+        events = read_end.revents;
     });
     trib_client *client = join(daemon.address());
     REQUIRE(client);
-    CHECK((read_end.revents & POLLHUP) != 0); // the end of the pipe was nobody's any more
+    CHECK((events & POLLHUP) != 0); // the end of the pipe was nobody's any more
     close(ends[0]);
     trib_client_close(client);
 }

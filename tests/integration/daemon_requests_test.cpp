@@ -10,6 +10,7 @@
 
 #include "support/daemon.hpp"
 #include "support/users.hpp"
+#include "support/skip.hpp"
 
 using namespace trib_test;
 
@@ -163,6 +164,8 @@ rlimit leave_memory(pid_t pid, rlim_t left_bytes) {
 }
 
 TEST_CASE("a daemon without memory refuses who joins: hosts lose events, nothing else") {
+    if (is_sanitized())
+        return skip("a sanitizer does not live without memory");
     DaemonOfRoot daemon("process-ring=1024");
     trib_client *joined = nullptr, *refused = nullptr;
     for (trib_client **client : {&joined, &refused}) {

@@ -105,6 +105,11 @@ TEST_CASE("Java call paths, the same on every JDK, as agent and preloaded") {
                 CHECK(trace.path("mapped").has("org.example.Store.mapped"));
             CHECK(trace.path("chunks").frames.front() == "org.example.Store.append"); // checksums go with their chunks
             CHECK((trace.path("audit").frames == std::vector<std::string>{"java.util.logging"}));
+            const std::vector<std::string> deep = trace.path("deep").frames; // one from inside, six from outside
+            CHECK(deep.size() == 7);
+            CHECK(deep.back() == "org.example.Store.main");
+            CHECK(trace.path("ints").frames == trace.path("longs").frames);
+            CHECK(trace.path("ints").signature != trace.path("longs").signature);
             CHECK(trace.deaths >= 3);
             flushes.insert(flush.signature);
             compactions.insert(compaction.signature);
@@ -186,6 +191,7 @@ TEST_CASE("path=full records more frames") {
     run.check_same();
     const JavaTrace full(run.trace);
     CHECK(full.path("flush").frames.size() == 4);
+    CHECK(full.path("deep").frames.size() == 14);
     CHECK(full.signatures("chunks").size() == 2);
     CHECK(full.signatures("audit").size() >= 2);
     const Run short_one(homes().front(), {agent("trace=@,innermost=0,outermost=2")});

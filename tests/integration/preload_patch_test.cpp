@@ -15,10 +15,6 @@ namespace {
 
 using namespace trib_test;
 
-bool is_sanitized() {
-    return !std::string(PRELOAD_SANITIZER).empty();
-}
-
 } // namespace
 
 TEST_CASE("imports are patched while other threads open and close libraries, and nobody hangs") {

@@ -89,6 +89,8 @@ const std::string kWriteAndWait = "echo 0123456789 >file; exec sleep 60 >/dev/nu
 } // namespace
 
 TEST_CASE("a private daemon is nobody's child, in a session of its own, with the signals of a fresh process") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
     const auto before = signal(SIGUSR1, SIG_IGN); // as a program's parent may
     const Host host(kWriteAndWait, "policy=none,drive=none");
     signal(SIGUSR1, before);
@@ -103,6 +105,8 @@ TEST_CASE("a private daemon is nobody's child, in a session of its own, with the
 }
 
 TEST_CASE("a private daemon has nothing of the program's environment that concerns us, and none of its files") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
     const Host host("exec 7>seven; " + kWriteAndWait, "policy=none,drive=none", {{"MINE", "kept"}});
     const int daemon = host.daemon();
     const std::string environment = proc(daemon, "environ");
@@ -116,6 +120,8 @@ TEST_CASE("a private daemon has nothing of the program's environment that concer
 }
 
 TEST_CASE("options that name files by a path from the current folder mean a daemon for each folder") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
     const Host host(
         "mkdir one two; export TRIBUTARY=policy=none,drive=none,trace=day.trib; "
         "for f in one two; do (cd $f; exec /bin/sh -c 'echo x >file; exec sleep 20 >/dev/null 2>&1') & done; wait",
@@ -128,6 +134,8 @@ TEST_CASE("options that name files by a path from the current folder mean a daem
 }
 
 TEST_CASE("a program whose daemon does not get ready starts all the same, with one line") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
     Folder folder;
     const std::string silent = folder / "silent";
     std::ofstream(silent) << "#!/bin/sh\nexec sleep 20 >/dev/null 2>&1\n";
@@ -141,6 +149,8 @@ TEST_CASE("a program whose daemon does not get ready starts all the same, with o
 }
 
 TEST_CASE("a program whose options no daemon takes, or whose daemon ends at once, says so and runs on") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
     const std::string script = "echo 0123456789 >file; echo done >done; exec sleep 60 >/dev/null 2>&1";
     const Host wrong(script, "off");
     const Host ended(script, "policy=none,drive=none", {{"TRIBUTARY_TRIB", "/bin/false"}});
@@ -153,6 +163,8 @@ TEST_CASE("a program whose options no daemon takes, or whose daemon ends at once
 }
 
 TEST_CASE("a folder for sockets whose path is too long is refused, not cut") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
     Folder folder;
     const std::string deep = folder / (std::string(60, 'x') + "/" + std::string(60, 'y'));
     REQUIRE(fs::create_directories(deep));
@@ -163,6 +175,8 @@ TEST_CASE("a folder for sockets whose path is too long is refused, not cut") {
 }
 
 TEST_CASE("a program whose children have a PID namespace of their own keeps its place of their init") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
     if (!is_root_or_skips("no PID namespace"))
         return;
     Folder folder;

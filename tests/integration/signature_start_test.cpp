@@ -12,6 +12,7 @@
 
 #include "support/process.hpp"
 #include "support/signature_host.hpp"
+#include "support/skip.hpp"
 
 using namespace host;
 
@@ -82,6 +83,8 @@ uint64_t status_kb(const std::string &field) {
 
 // mlockall counts all that is mapped against the limit, and fills what is mapped for use.
 TEST_CASE("memory that is locked holds no records for threads that nobody has") {
+    if (trib_test::is_sanitized())
+        return trib_test::skip("a sanitizer's memory is not to be locked");
     CHECK(in_child([] {
               trib_signature_prepare();
               const uint64_t mapped = status_kb("VmSize");
@@ -97,6 +100,8 @@ TEST_CASE("memory that is locked holds no records for threads that nobody has") 
 }
 
 TEST_CASE("memory that may hardly be locked holds what is in use, and a few records") {
+    if (trib_test::is_sanitized())
+        return trib_test::skip("a sanitizer's memory is not to be locked");
     CHECK(in_child([] {
               const uint64_t before = status_kb("VmSize"), known = along("abc");
               trib_signature_give_back_all();

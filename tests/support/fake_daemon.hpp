@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -54,6 +55,7 @@ class FakeDaemon {
     }
     // Between a request and its answer. Before anybody joins.
     void before_answer(const std::function<void()> &act) {
+        const std::lock_guard<std::mutex> lock(mutex_);
         before_answer_ = act;
     }
     int given_up() const { // the -errno with which a process refused what it got, or 0
@@ -90,6 +92,7 @@ class FakeDaemon {
         daemon->ring_ = ring;
         daemon->table_ = table;
         daemon->joins_++;
+        const std::lock_guard<std::mutex> lock(daemon->mutex_);
         if (daemon->before_answer_)
             daemon->before_answer_();
     }
@@ -104,6 +107,7 @@ class FakeDaemon {
 
     Folder folder_;
     fake_given given_;
+    std::mutex mutex_;
     std::function<void()> before_answer_;
     std::vector<std::string> programs_;
     int listener_ = -1;

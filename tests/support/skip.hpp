@@ -15,6 +15,14 @@ inline void skip(const std::string &why) {
     std::cout << "SKIPPED: " << why << std::endl;
 }
 
+inline bool is_sanitized() {
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+    return true;
+#else
+    return false;
+#endif
+}
+
 inline bool is_root_or_skips(const std::string &why) {
     if (geteuid() != 0)
         skip("not root: " + why);

@@ -9,6 +9,7 @@
 #include "base/breaker.h"
 #include "support/descriptors_inside.h"
 #include "support/folder.hpp"
+#include "support/skip.hpp"
 
 namespace {
 uint64_t mapped_pages() {
@@ -36,6 +37,8 @@ TEST_CASE("an entry that says what cannot be trips the breaker") {
 
 // ctest starts a process for each case.
 TEST_CASE("a program of little memory has few slots, and descriptors beyond are recorded all the same") {
+    if (trib_test::is_sanitized())
+        return trib_test::skip("a sanitizer needs more");
     trib_test::Folder folder;
     const int fd = open((folder / "a").c_str(), O_CREAT | O_RDWR, 0600);
     REQUIRE(fd > 2);

@@ -86,6 +86,40 @@ public class Store {
         }
     }
 
+    private FileChannel open(String name) throws Exception {
+        return FileChannel.open(folder.resolve(name), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+    }
+
+    /** Deeper than what of a path is kept by default. */
+    private void deep(FileChannel channel, int left) throws Exception {
+        if (left > 0)
+            deep(channel, left - 1);
+        else
+            append(channel, (byte) 'd');
+    }
+
+    private void recursion() throws Exception {
+        try (FileChannel channel = open("deep")) {
+            deep(channel, 10);
+        }
+    }
+
+    private static void put(FileChannel channel, int value) throws Exception {
+        channel.write(ByteBuffer.allocateDirect(4).putInt(0, value));
+    }
+
+    private static void put(FileChannel channel, long value) throws Exception {
+        channel.write(ByteBuffer.allocateDirect(8).putLong(0, value));
+    }
+
+    /** Two methods of one name. */
+    private void overloads() throws Exception {
+        try (FileChannel ints = open("ints"); FileChannel longs = open("longs")) {
+            put(ints, 1);
+            put(longs, 1L);
+        }
+    }
+
     private static void warn(Logger audit) {
         audit.warning("from here");
     }
@@ -131,6 +165,8 @@ public class Store {
         store.chunks(10);
         store.audit();
         store.report();
+        store.recursion();
+        store.overloads();
         for (int i = 0; i < rounds; i++) // last, so that no file gets the number of another
             Files.delete(store.folder.resolve("flush-" + i));
         pool.shutdown();

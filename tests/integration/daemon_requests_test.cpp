@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "support/daemon.hpp"
-#include "support/users.hpp"
 #include "support/skip.hpp"
+#include "support/users.hpp"
 
 using namespace trib_test;
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -133,8 +134,11 @@ TEST_CASE("every example takes options that the daemon takes, and names the sock
             CHECK(sections["Unit"].count("Requires") == 0);
             const std::string socket = sections["Unit"].find("Wants")->second; // tributary@NAME.socket
             const std::string name = socket.substr(10, socket.find('.') - 10);
-            CHECK(has(read_file(entry.path().string()),
-                      "Environment=TRIBUTARY_SESSION=/run/tributary/" + name + ".sock\n"));
+            const std::string elsewhere = PACKAGING + "examples/" + name + ".environment";
+            const bool is_elsewhere = access(elsewhere.c_str(), R_OK) == 0;
+            CHECK(has(read_file(is_elsewhere ? elsewhere : entry.path().string()),
+                      is_elsewhere ? "TRIBUTARY_SESSION = '/run/tributary/" + name + ".sock'\n"
+                                   : "Environment=TRIBUTARY_SESSION=/run/tributary/" + name + ".sock\n"));
             CHECK(access((PACKAGING + "examples/" + name + ".conf").c_str(), R_OK) == 0);
             dropins++;
             continue;
@@ -156,37 +160,42 @@ TEST_CASE("every example takes options that the daemon takes, and names the sock
     CHECK(dropins == 4);
 }
 
+// What they do there under a real systemd: tests/suites/systemd.py.
 TEST_CASE("the page's commands put the examples where systemd and the daemon look") {
     const std::string page = read_file(TRIB_SOURCE_DIR "/docs/operations/daemon.md");
-    const size_t begin = page.find("```sh\nsystemd-sysusers");
-    REQUIRE(begin != std::string::npos);
-    Folder etc;
-    std::string script = "set -e\n", enabled;
-    for (const std::string &line : lines_of(page.substr(begin + 6, page.find("\n```", begin + 6) - begin - 6))) {
-        if (line.rfind("cd ", 0) == 0) // where the examples are installed
-            script += "cd '" + PACKAGING + "examples'\n";
-        if (line.rfind("install ", 0) == 0)
-            script += line + "\n";
-        if (line.rfind("systemctl enable --now ", 0) == 0)
-            enabled = line.substr(23);
-    }
-    for (size_t at; (at = script.find(" /etc/")) != std::string::npos;)
-        script.replace(at + 1, 5, etc / "");
-    const Outcome outcome = run({"sh", "-c", script});
-    INFO(script << outcome.err);
-    REQUIRE(outcome.code == 0);
-    REQUIRE(enabled.rfind("tributary@", 0) == 0);
-    const std::string name = enabled.substr(10, enabled.find('.') - 10);
-    CHECK(access((etc / ("tributary/" + name + ".conf")).c_str(), R_OK) == 0);
-    CHECK(has(read_file(PACKAGING + "tributary@.service"), "EnvironmentFile=-/etc/tributary/%i.conf\n"));
-    unsigned dropins = 0;
-    for (const auto &entry : std::filesystem::recursive_directory_iterator(etc / "systemd/system"))
-        if (entry.path().extension() == ".conf") {
-            CHECK(has(read_file(entry.path().string()), "Wants=" + enabled + "\n"));
-            CHECK(has(entry.path().parent_path().filename().string(), name)); // the unit that the page restarts
-            dropins++;
+    unsigned blocks = 0;
+    for (size_t begin = 0; (begin = page.find("```sh\nsystemd-sysusers", begin)) != std::string::npos; begin += 6) {
+        Folder etc;
+        const std::string root = etc / "";
+        std::string script = "set -e\nmkdir -p '" + root + "postgresql/15/main'\n", enabled, restarted;
+        for (const std::string &line : lines_of(page.substr(begin + 6, page.find("\n```", begin + 6) - begin - 6))) {
+            if (line.rfind("cd ", 0) == 0) // where the examples are installed
+                script += "cd '" + PACKAGING + "examples'\n";
+            if (line.rfind("install ", 0) == 0 || line.rfind("cat ", 0) == 0)
+                script += std::regex_replace(line, std::regex("/etc/"), root) + "\n";
+            if (line.rfind("systemctl enable --now ", 0) == 0)
+                enabled = line.substr(23);
+            if (line.rfind("systemctl restart ", 0) == 0)
+                restarted = line.substr(18);
         }
-    CHECK(dropins == 1);
+        const Outcome outcome = run({"sh", "-c", script});
+        INFO(script << outcome.err);
+        REQUIRE(outcome.code == 0);
+        REQUIRE(enabled.rfind("tributary@", 0) == 0);
+        const std::string name = enabled.substr(10, enabled.find('.') - 10);
+        CHECK(access((etc / ("tributary/" + name + ".conf")).c_str(), R_OK) == 0);
+        CHECK(has(read_file(PACKAGING + "tributary@.service"), "EnvironmentFile=-/etc/tributary/%i.conf\n"));
+        unsigned dropins = 0;
+        for (const auto &entry : std::filesystem::recursive_directory_iterator(etc / "systemd/system"))
+            if (entry.path().extension() == ".conf") {
+                CHECK(has(read_file(entry.path().string()), "Wants=" + enabled + "\n"));
+                CHECK(has(entry.path().parent_path().filename().string(), restarted));
+                dropins++;
+            }
+        CHECK(dropins == 1);
+        blocks++;
+    }
+    CHECK(blocks == 2);
 }
 
 TEST_CASE("a daemon serves the socket that it is handed, says when it is ready, and leaves the socket") {

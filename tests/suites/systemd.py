@@ -19,8 +19,8 @@ from suite import ROOT, SKIPPED, Failure, Unavailable, cache, last_lines, run_lo
 from packages import archives, codename
 
 PAGE = os.path.join(ROOT, "docs", "operations", "daemon.md")
-INCLUDED = ("systemd-sysv", "dbus", "procps", "postgresql", "mariadb-server", "libfmt9", "libncurses6", "libzstd1", "libxxhash0",
-            "libinih1")
+INCLUDED = ("systemd-sysv", "dbus", "procps", "postgresql", "mariadb-server", "libfmt9", "libncurses6", "libzstd1",
+            "libxxhash0", "libinih1")
 READY_S, RESTART_S = 60, 20
 
 

@@ -135,6 +135,82 @@ TEST_CASE("whoever says that he is a process of another user takes nothing from 
     CHECK(writes_of(daemon.trace, 5000) == 100);
 }
 
+// The kernel names whoever connected, and that number may be another process's when the request comes.
+TEST_CASE("a connection that was left by who made it joins nobody") {
+    if (!is_root())
+        return;
+    int unknown = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), process = -1;
+    socklen_t length = sizeof process;
+    const bool names_peers = getsockopt(unknown, SOL_SOCKET, 77 /* SO_PEERPIDFD */, &process, &length) == 0 ||
+                             errno != ENOPROTOOPT;
+    close(unknown);
+    if (!names_peers)
+        return skip("a kernel before 6.5 does not say who connected");
+    DaemonOfRoot daemon("process-ring=1024,allow=" + std::to_string(kOther));
+    CHECK(as(kOther, [&] {
+              int answers[2];
+              if (pipe(answers) != 0)
+                  return 1;
+              const pid_t first = fork();
+              if (first == 0) {
+                  const int fd = connect_to(daemon.address);
+                  if (fork() != 0)
+                      _exit(0);
+                  std::this_thread::sleep_for(200ms); // until it has ended, and its number could be another's
+                  fcntl(fd, F_SETFL, 0);
+                  const trib_request claim = request_of(TRIB_REQUEST_JOIN);
+                  trib_answer answer{};
+                  (void)!send(fd, &claim, TRIB_REQUEST_BYTES_MIN, MSG_NOSIGNAL);
+                  const bool came = recv(fd, &answer, sizeof answer, 0) == sizeof answer;
+                  const int code = came ? answer.code : 1;
+                  (void)!write(answers[1], &code, sizeof code);
+                  _exit(0);
+              }
+              waitpid(first, nullptr, 0);
+              int code = 0;
+              close(answers[1]);
+              return read(answers[0], &code, sizeof code) == sizeof code ? -code : 2;
+          }) == ESRCH);
+    CHECK(daemon.status()["processes"] == 0);
+    CHECK(daemon.status()["joins_refused"] == 1);
+}
+
+TEST_CASE("what a process had before it became another user and called exec is taken back") {
+    if (!is_root())
+        return;
+    DaemonOfRoot daemon("process-ring=1024,allow=" + std::to_string(kOther));
+    int said[2], end[2];
+    REQUIRE(pipe(said) == 0);
+    REQUIRE(pipe(end) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        trib_request claim = request_of(TRIB_REQUEST_JOIN);
+        claim.image = 1;
+        int codes[2] = {code_of(daemon.address, claim), 1};
+        (void)!setuid(kOther);
+        claim.image = 2;
+        codes[1] = code_of(daemon.address, claim);
+        (void)!write(said[1], codes, sizeof codes);
+        close(end[1]);
+        (void)!read(end[0], codes, 1);
+        _exit(0);
+    }
+    int codes[2] = {1, 1};
+    REQUIRE(read(said[0], codes, sizeof codes) == sizeof codes);
+    CHECK(codes[0] == 0);
+    CHECK(codes[1] == 0);
+    nlohmann::json live;
+    for (int i = 0; i < 40 && live != 1; i++) {
+        std::this_thread::sleep_for(50ms);
+        live = daemon.status()["processes_live"];
+    }
+    CHECK(live == 1);
+    close(end[1]);
+    waitpid(pid, nullptr, 0);
+    for (int fd : {said[0], said[1], end[0]})
+        close(fd);
+}
+
 TEST_CASE("a user who fills his ring with nonsense spoils nobody else's") {
     if (!is_root())
         return;

@@ -2,6 +2,7 @@
 /* How a process gets its ring. Rings come out of a small stock, so that a process that joins does not wait for memory
  * to be made; each belongs to one program of one process, until that ends. The listener's thread only. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -66,15 +67,15 @@ _Static_assert(TRIB_PROGRAMS_MAX == TRIB_NUMBERS, "each number has room for a na
 
 /* ---- joining ---- */
 
-/* What an earlier program of the same process left behind when it called exec, also as another user: the kernel says
- * which process it is. */
-static void release_former(struct trib_recorder *recorder, const struct trib_source *mine) {
+/* What an earlier program of the same process left behind when it called exec. Also as another user, if the process is
+ * known for sure: the number is that of whoever connected, and might be another's by now. */
+static void release_former(struct trib_recorder *recorder, const struct trib_source *mine, bool is_sure) {
     uint32_t used = atomic_load(&recorder->sources_used);
 
     for (uint32_t i = 0; i < used && mine->pid; i++) {
         struct trib_source *other = &recorder->sources[i];
         if (other != mine && atomic_load_explicit(&other->state, memory_order_acquire) == TRIB_SOURCE_TAKEN &&
-            other->pid == mine->pid && other->image != mine->image)
+            other->pid == mine->pid && other->image != mine->image && (is_sure || other->user == mine->user))
             atomic_store_explicit(&other->gone, true, memory_order_release);
     }
 }
@@ -137,9 +138,9 @@ static void count_join(struct trib_recorder *recorder, const struct trib_request
         trib_recorder_count_drops(recorder, TRIB_LOSS_ALONE, request->missed_events, request->missed_bytes);
 }
 
-/* 0: `fd` is the ring's, to be sent and closed. */
+/* 0: `fd` is the ring's, to be sent and closed. is_sure: `process` is the kernel's word for the peer, who lives. */
 static int give_ring(struct trib_listener *listener, struct trib_connection *connection,
-                     const struct trib_request *request, int process, int *fd) {
+                     const struct trib_request *request, int process, bool is_sure, int *fd) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_source *source = find_source(recorder, connection->peer.uid);
     struct trib_stock ring;
@@ -155,7 +156,7 @@ static int give_ring(struct trib_listener *listener, struct trib_connection *con
         return -ENOMEM;
     }
     set_up(listener, source, &ring, request);
-    release_former(recorder, source);
+    release_former(recorder, source, is_sure);
     connection->joined = source;
     connection->generation = source->generation;
     atomic_store_explicit(&source->state, TRIB_SOURCE_TAKEN, memory_order_release);
@@ -178,8 +179,15 @@ void trib_recorder_refuse(struct trib_recorder *recorder, const struct ucred *pe
              (long)peer->pid, (long)peer->uid,
              code == -EACCES   ? "not in allow="
              : code == -EUSERS ? "no room"
+             : code == -ESRCH  ? "who connected has ended"
              : code == -EPROTO ? "not of this version"
                                : strerror(-code));
+}
+
+static bool lives(int process) {
+    struct pollfd end = {.fd = process, .events = POLLIN};
+
+    return poll(&end, 1, 0) == 0;
 }
 
 void trib_listener_join(struct trib_listener *listener, struct trib_connection *connection,
@@ -199,8 +207,10 @@ void trib_listener_join(struct trib_listener *listener, struct trib_connection *
         answer.code = -EALREADY;
     else if (connection->joined)
         answer.code = -EPROTO;
+    else if (own >= 0 && !lives(own)) /* whoever connected has left the socket to another */
+        answer.code = -ESRCH;
     else
-        answer.code = give_ring(listener, connection, request, process, &ring);
+        answer.code = give_ring(listener, connection, request, process, own >= 0, &ring);
     if (answer.code == 0)
         answer.program = connection->joined->program;
     else if (answer.code != -EALREADY)

@@ -35,6 +35,15 @@ trib_event TributaryReporter::Event(trib_event_kind kind,
   return event;
 }
 
+bool TributaryReporter::IsWriterOf(
+    const trib_event& earlier, uint64_t signature,
+    const ROCKSDB_NAMESPACE::IOOptions& options) const {
+  if (!per_write_) return true;  // after the first write, who_ stays
+  return earlier.who.io_activity == TributaryActivity(options) &&
+         earlier.who.signature ==
+             (signature != TRIB_SIGNATURE_UNKNOWN ? signature : who_.signature);
+}
+
 trib_event TributaryReporter::Write(
     uint64_t offset, uint64_t length, uint64_t signature,
     const ROCKSDB_NAMESPACE::IOOptions& options) {
@@ -86,8 +95,7 @@ inline __attribute__((always_inline)) uint64_t CaptureWrite(
 void TributaryWritableFile::Appended(const Slice& data,
                                      const IOOptions& options, void* frame) {
   if (data.size() == 0) return;
-  Tell(reporter_.Write(offset_, data.size(), CaptureWrite(reporter_, frame),
-                       options));
+  Tell(data.size(), CaptureWrite(reporter_, frame), options);
   offset_ += data.size();
 }
 
@@ -97,20 +105,24 @@ void TributaryWritableFile::LockTail() {
   }
 }
 
-void TributaryWritableFile::Tell(const trib_event& write) {
+bool TributaryWritableFile::Continues(uint64_t signature,
+                                      const IOOptions& options) const {
+  return tail_.length_bytes != 0 &&
+         tail_.offset_bytes + tail_.length_bytes == offset_ &&
+         reporter_.IsWriterOf(tail_, signature, options);
+}
+
+void TributaryWritableFile::Tell(uint64_t length, uint64_t signature,
+                                 const IOOptions& options) {
   LockTail();
-  const uint64_t tail_end = tail_.offset_bytes + tail_.length_bytes;
-  const bool continues = tail_.length_bytes != 0 &&
-                         tail_end == write.offset_bytes &&
-                         memcmp(&tail_.who, &write.who, sizeof write.who) == 0;
-  if (continues) {
-    tail_.length_bytes += write.length_bytes;
+  if (Continues(signature, options)) {
+    tail_.length_bytes += length;
   } else {
     if (tail_.length_bytes != 0) reporter_.Wrote(tail_);
-    tail_ = write;
+    tail_ = reporter_.Write(offset_, length, signature, options);
   }
-  const uint64_t end = write.offset_bytes + write.length_bytes;
-  if (end / TRIB_BLOCK_BYTES != tail_.offset_bytes / TRIB_BLOCK_BYTES) {
+  if ((offset_ + length) / TRIB_BLOCK_BYTES !=
+      tail_.offset_bytes / TRIB_BLOCK_BYTES) {
     reporter_.Wrote(tail_);
     tail_.length_bytes = 0;
   }

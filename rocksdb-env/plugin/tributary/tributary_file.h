@@ -24,6 +24,9 @@ class TributaryReporter {
   void Opened() { adapter_->Opened(file_); }
   void SetHint(ROCKSDB_NAMESPACE::Env::WriteLifeTimeHint hint);
 
+  // Would a write of this signature be one more by the writer of `earlier`?
+  bool IsWriterOf(const trib_event& earlier, uint64_t signature,
+                  const ROCKSDB_NAMESPACE::IOOptions& options) const;
   // signature: of this write, or TRIB_SIGNATURE_UNKNOWN for the opener's.
   trib_event Write(uint64_t offset, uint64_t length, uint64_t signature,
                    const ROCKSDB_NAMESPACE::IOOptions& options);
@@ -66,10 +69,16 @@ class TributaryWritableFile
   // offset: where the next Append goes, bytes.
   TributaryWritableFile(std::unique_ptr<FSWritableFile>&& target,
                         const TributaryReporter& reporter, uint64_t offset)
-      : Base(std::move(target)), reporter_(reporter), offset_(offset) {
+      : Base(std::move(target)),
+        reporter_(reporter),
+        offset_(offset),
+        direct_io_(Base::use_direct_io()) {
     reporter_.Opened();
   }
   ~TributaryWritableFile() override { Closing(); }
+
+  // RocksDB asks several times per append.
+  bool use_direct_io() const override { return direct_io_; }
 
   IOStatus Append(const Slice& data, const IOOptions& options,
                   IODebugContext* dbg) override;
@@ -97,7 +106,8 @@ class TributaryWritableFile
 
  private:
   void Appended(const Slice& data, const IOOptions& options, void* frame);
-  void Tell(const trib_event& write);
+  bool Continues(uint64_t signature, const IOOptions& options) const;
+  void Tell(uint64_t length, uint64_t signature, const IOOptions& options);
   void TellTail();
   void LockTail();
   void Synced(uint64_t offset, uint64_t length, trib_cause cause);
@@ -105,6 +115,7 @@ class TributaryWritableFile
 
   TributaryReporter reporter_;
   uint64_t offset_;
+  const bool direct_io_;
   // Appends of one writer to a block that is not full yet. The drive takes a
   // block when it is full, synced or closed; until then a log's small appends
   // are grown here and cost no event each. Locked, because of Sync.

@@ -100,13 +100,13 @@ static int run_errand(void *arg) {
     return 0;
 }
 
-/* Its head is read through a descriptor, which no other thread may meet. The child of a vfork has a table of its own.
- */
+/* Its head is read through a descriptor, which no other thread may meet, and whose close would drop every POSIX lock
+ * that the program holds on that file. The child of a vfork has a table of its own. */
 static enum trib_uncovered look_at(const char *path) {
     struct errand errand = {path, TRIB_COVERED};
     char *stack = NULL;
 
-    if (trib_in_vfork || trib_memory_is_alone())
+    if (trib_in_vfork)
         return trib_program_uncovered(path);
     if (!(stack = trib_memory_map(TRIB_ASIDE_STACK_BYTES)))
         return TRIB_COVERED; /* as far as anybody can say */

@@ -73,6 +73,14 @@ Command shell(const std::vector<std::string> &before, const std::string &script)
     return command;
 }
 
+// Programs that are locked, started three times or become, and that write at their end.
+Command spawning(const std::string &name) {
+    Command command{{program("spawning"), name}};
+    command.joins = {1, 4};
+    command.recorded_at_least_bytes = 10;
+    return command;
+}
+
 } // namespace
 
 #define TRIB_PROCESSES(NAME, CASE, ...)                                                                                \
@@ -107,6 +115,8 @@ TRIB_PROCESSES("children that are killed", "killed", {"child", "aborted", "paren
 
 TRIB_HAZARD("system and popen", processes("system"))
 TRIB_HAZARD("spawning a missing program", processes("spawn_missing"))
+TRIB_HAZARD("a lock on a program that is spawned", spawning("locked_and_spawned"))
+TRIB_HAZARD("a lock on a program that is executed", spawning("locked_and_executed"))
 TRIB_HAZARD("programs spawned beside a thread that opens files",
             Command{{program("spawning"), "lowest_number"}, 40, false})
 TRIB_HAZARD("fifty short children", processes("zombies"))

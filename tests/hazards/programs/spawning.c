@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that starts programs, beside another that looks after the process's descriptors: whatever is opened on its
- * way has a number that the other meets. */
+/* Starting programs: whatever is opened on the way has a number that another thread meets, and whatever is closed drops
+ * the POSIX locks that the process holds on that file. */
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -47,8 +47,70 @@ static int lowest_number(void) {
     return 0;
 }
 
+/* ---- locks on the program that is started ---- */
+
+static bool copy_file(const char *from, const char *to) {
+    char bytes[65536];
+    int source = open(from, O_RDONLY), target = open(to, O_CREAT | O_WRONLY | O_TRUNC, 0700);
+    ssize_t got;
+
+    while ((got = read(source, bytes, sizeof bytes)) > 0)
+        if (write(target, bytes, (size_t)got) != got)
+            return false;
+    return close(source) == 0 && close(target) == 0 && got == 0;
+}
+
+static bool lock_program(const char *path) {
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    int fd = open(path, O_RDONLY); /* never closed: that would drop the lock */
+
+    return fd >= 0 && fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+static void say_lock(const char *path) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    pid_t child = fork();
+
+    if (child == 0) {
+        int fd = open(path, O_RDONLY);
+        (void)fcntl(fd, F_GETLK, &lock);
+        say("the lock is %s\n", lock.l_type == F_RDLCK && lock.l_pid == getppid() ? "held" : "gone");
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static int locked_and_spawned(void) {
+    char *arguments[] = {"locked", NULL};
+    pid_t child;
+
+    if (!copy_file("/bin/true", "locked") || !lock_program("locked"))
+        return 2;
+    for (int i = 0; i < 3; i++)
+        if (posix_spawn(&child, "./locked", NULL, NULL, arguments, environ) == 0)
+            waitpid(child, NULL, 0);
+    say_lock("locked");
+    return !write_one("a");
+}
+
+static int locked_and_executed(void) {
+    if (!copy_file("/proc/self/exe", "locked") || !lock_program("locked"))
+        return 2;
+    execl("./locked", "locked", "locked_still", NULL);
+    return 3;
+}
+
+static int locked_still(void) {
+    say_lock("locked");
+    return !write_one("a");
+}
+
 int main(int count, char **values) {
-    static const struct hazard hazards[] = {{"lowest_number", lowest_number}, {NULL, NULL}};
+    static const struct hazard hazards[] = {{"lowest_number", lowest_number},
+                                            {"locked_and_spawned", locked_and_spawned},
+                                            {"locked_and_executed", locked_and_executed},
+                                            {"locked_still", locked_still},
+                                            {NULL, NULL}};
 
     return run_hazard(hazards, count, values);
 }

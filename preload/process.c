@@ -11,6 +11,7 @@
 #include <tributary/signature.h>
 
 #include "calls/calls.h"
+#include "copies.h"
 #include "files/mappings.h"
 #include "files/names.h"
 #include "libc/libc_entry.h"
@@ -112,7 +113,9 @@ static void hook(void) {
         return;
     is_hooked = true;
     trib_signature_prepare_by_hand(); /* a program may lock itself in before its first write */
-    if (trib_entry_patch() != 0)      /* a reason to join, though nothing is written yet */
+    /* A reason to join, though nothing is written yet. Not where it is the preload library that has changed the code.
+     */
+    if (trib_entry_patch() != 0 && !trib_copies_first(TRIB_COPIES_PRELOAD))
         trib_sink_uncovered(trib_signature_program(), TRIB_UNCOVERED_STDIO);
     pthread_atfork(trib_child_comes, NULL, in_child);
     trib_folder_start();

@@ -12,6 +12,7 @@
 #include <tributary/client.h>
 
 #include "base/line.h"
+#include "copies.h"
 #include "libc/raw.h"
 #include "quiet.h"
 
@@ -76,7 +77,7 @@ static enum mode read_mode(void) {
     struct trib_error error = {.text = ""};
     int code;
 
-    if (!(session && *session) && !(options && *options))
+    if ((!(session && *session) && !(options && *options)) || trib_copies_is_second())
         return OFF;
     if (is_locked_in(&error)) {
         code = -EPERM;

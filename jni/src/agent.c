@@ -11,6 +11,7 @@
 #include <jvmti.h>
 
 #include "base/line.h"
+#include "copies.h"
 #include "life.h"
 #include "options.h"
 #include "shim.h"
@@ -57,6 +58,9 @@ static jint refuse(const char *text, bool is_strict) {
 
 static jint begin(JavaVM *java, JNIEnv *env, const struct trib_jvm_options *options) {
     struct trib_error error = {.text = ""};
+
+    if (trib_copies_is_second())
+        return JNI_OK;
     int rc = trib_life_begin(java, env, options, &error);
 
     return rc ? refuse(error.text[0] ? error.text : strerror(-rc), options->strict) : JNI_OK;

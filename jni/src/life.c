@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/line.h"
+#include "copies.h"
 #include "identify.h"
 #include "java_api.h"
 #include "patch/objects.h"
@@ -18,6 +19,8 @@
 #include "vm/vm.h"
 
 #define LOOKS_EARLY 1024u /* before, writes that are a power of two look for a VM; from then on, one in as many */
+
+const char *const trib_copies_symbol = "Java_io_tributary_Native_meet";
 
 static struct trib_jvm_options settings;
 static _Atomic(bool) has_begun, has_met, is_meeting;
@@ -202,7 +205,7 @@ __attribute__((constructor)) static void load(void) {
 
     trib_line_start();
     is_preloaded = trib_loaded_early();
-    if (!is_preloaded)
+    if (!is_preloaded || trib_copies_is_second())
         return;
     if (trib_jvm_options_parse(text ? text : "", &settings, &error) != 0)
         (void)trib_line((const char *[]){"TRIBUTARY_JVM: ", error.text, NULL});

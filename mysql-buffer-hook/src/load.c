@@ -6,6 +6,7 @@
 #include <tributary/signature.h>
 
 #include "base/line.h"
+#include "copies.h"
 #include "identify.h"
 #include "options.h"
 #include "patch/objects.h"
@@ -13,6 +14,8 @@
 #include "server/server.h"
 #include "shim.h"
 #include "status.h"
+
+const char *const trib_copies_symbol = "tributary_status";
 
 static bool is_mine(const void *function) {
     Dl_info mine, theirs;
@@ -24,8 +27,7 @@ static bool is_mine(const void *function) {
  * without the page's context. It may lie before this library or behind it. First of the constructors (100 and below are
  * the compiler's): what the next ones say on standard error would be recorded. */
 __attribute__((constructor(101))) static void quiet_other_shim(void) {
-    void *program = dlopen(NULL, RTLD_LAZY);
-    void *found[] = {program ? dlsym(program, "trib_shim_pause") : NULL, dlsym(RTLD_NEXT, "trib_shim_pause")};
+    void *found[] = {trib_copies_first("trib_shim_pause"), dlsym(RTLD_NEXT, "trib_shim_pause")};
 
     for (unsigned i = 0; i < sizeof found / sizeof found[0]; i++)
         if (found[i] && !is_mine(found[i]))
@@ -34,6 +36,8 @@ __attribute__((constructor(101))) static void quiet_other_shim(void) {
 
 __attribute__((constructor)) static void load(void) {
     trib_line_start();
+    if (trib_copies_is_second())
+        return;
     trib_buffer_options_start();
     trib_server_start();
     trib_identify_innodb(trib_server()->kind != TRIB_SERVER_NONE);

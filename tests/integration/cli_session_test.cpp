@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `trib record` and `trib run` as their users run them: the command's streams, status and signals are its own, and what
 // its processes wrote is in the trace.
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "support/catch.hpp"
@@ -49,6 +51,31 @@ Json summary(const Folder &folder) {
 }
 
 } // namespace
+
+// One of an installation and one of a build, say; or one that is preloaded, and one that the server opens.
+TEST_CASE("two copies of a library record each write once, and miss nothing") {
+    if (!is_covered())
+        return;
+    const std::string library = GENERATE(as<std::string>(), TRIB_BINARY_DIR "/preload/libtributary-preload.so",
+                                         TRIB_BINARY_DIR "/mysql-buffer-hook/libtributary-mysql.so");
+    Folder folder;
+    const std::string copy = folder / "copy.so";
+    std::ofstream(folder / "writes.sh") << "cd $(mktemp -d '" << folder / "XXXXXX"
+                                        << "'); for i in 1 2 3; do echo $i >$i; done\n";
+    std::filesystem::copy_file(library, copy);
+    const auto counted = [&](const std::string &preloaded) {
+        const Outcome outcome = record(folder, "LD_PRELOAD='" + preloaded + "' sh '" + (folder / "writes.sh") + "'");
+        CHECK(outcome.code == 0);
+        CHECK_FALSE(has(outcome.err, "not covered"));
+        const Json found = summary(folder);
+        return std::array<Json, 3>{found["processes"], found["events"], found["written_bytes"]};
+    };
+    const auto one = counted(library);
+    INFO(library);
+    CHECK(one == std::array<Json, 3>{1, 6, 6}); // each file is written and closed
+    CHECK(counted(library + ":" + copy) == one);
+    CHECK(counted(copy + ":" + library) == one);
+}
 
 TEST_CASE("a command under record keeps its output and its exit status") {
     Folder folder;

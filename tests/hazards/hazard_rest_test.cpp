@@ -20,8 +20,8 @@ Command complaint(const std::string &what) {
     return {{program("rest"), what, "self"}, 40, false, {}, {"TRIBUTARY_SESSION=no/absolute/path"}};
 }
 
-Command sanitized(uint64_t recorded_bytes) {
-    Command command{{program("sanitized"), "writes"}};
+Command sanitized(const std::string &name, uint64_t recorded_bytes) {
+    Command command{{program(name), "writes"}};
     command.recorded_at_least_bytes = recorded_bytes;
     return command;
 }
@@ -54,7 +54,8 @@ TEST_CASE("at rest: streams behind a line of the library's, preloaded") {
     CHECK(run_once(Way::Preloaded, complaint("streams")).own_lines == 1);
 }
 
-TRIB_HAZARD("a program with AddressSanitizer in it", sanitized(20 * 100 + 10 + 5 + 10))
+TRIB_HAZARD("a program with AddressSanitizer in it", sanitized("sanitized", 20 * 100 + 10 + 5 + 10))
+TRIB_HAZARD("a program with AddressSanitizer as a library", sanitized("sanitized_by_library", 20 * 100 + 10 + 5 + 10))
 
 TRIB_HAZARD("io_uring", queues("ring", 1 + 35 * 512 + 10))
 TRIB_HAZARD("io_uring, requests that the kernel refuses", queues("refused", 1 + 100 * 10))

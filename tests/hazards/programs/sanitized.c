@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built with AddressSanitizer, whose runtime is in the program: it comes before every constructor, sets an alternate
- * signal stack then, and stands between the program and libc. */
+/* Built with AddressSanitizer, whose runtime is in the program, or a library of its own: it comes before every
+ * constructor, sets an alternate signal stack then, and stands between the program and libc. */
 #include <signal.h>
 
 #include "hazard.h"
 
-#ifdef HAVE_STATIC_ASAN
+#ifdef HAVE_ASAN
 static int fd;
 
 static void on_signal(int number) {
@@ -31,7 +31,7 @@ static int writes(void) {
 }
 #else
 static int writes(void) {
-    return not_possible("no runtime of AddressSanitizer to be linked in");
+    return not_possible("no runtime of AddressSanitizer");
 }
 #endif
 

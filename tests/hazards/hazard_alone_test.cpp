@@ -25,3 +25,6 @@ TRIB_HAZARD("nobody waits for a child that it has not made", alone("wall", kMost
 TRIB_HAZARD("the first child is the init of a new PID namespace", alone("newpid", kWrite_bytes))
 TRIB_HAZARD("a process of one thread stays one: new user namespaces", alone("newuser", kMost_bytes, kProcesses))
 TRIB_HAZARD("a process of one thread stays one: what /proc says", alone("threads", kWrite_bytes))
+TRIB_HAZARD("who adopts orphans gets no daemon for a child", alone("adopter", 0))
+TRIB_HAZARD("a real-time thread waits for no ordinary one", alone("real_time", 0))
+TRIB_HAZARD("a file whose server does not answer", Command{{program("servers"), "silent"}, 40, false})

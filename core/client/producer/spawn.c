@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -203,7 +204,18 @@ static int run_aside(aside *how, int (*work)(void *arg), struct start *start) {
     return code;
 }
 
+/* Whose parent ends becomes the child of the nearest of these, who might wait for its last child. */
+static bool adopts_orphans(void) {
+    int subreaper = 0;
+
+    return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0 && subreaper);
+}
+
 static int run(struct start *start, struct trib_error *error) {
+    if (adopts_orphans())
+        return trib_fail(error, -EPERM,
+                         "it adopts orphans (PID 1, or a subreaper), and a daemon would be its child; "
+                         "run `trib daemon` elsewhere and name its socket in TRIBUTARY_SESSION");
     fill_environment(start);
     int code = run_aside(trib_aside_as_process, start_and_wait, start);
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 
 #include "hazard.h"
 
@@ -112,8 +113,84 @@ static int threads(void) {
     return found == 1 ? 0 : 1;
 }
 
+/* ---- orphans ---- */
+
+/* A daemon that the library starts must not become the child that this process waits for. */
+static int wait_for_all(void) {
+    int children = 0;
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(write_one("orphans") ? 0 : 1);
+    while (wait(NULL) > 0)
+        children++;
+    say("%d children\n", children);
+    return 0;
+}
+
+/* The library comes with the next program, and with other options, as there may be a daemon for these already. */
+static int adopter(void) {
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return not_possible(strerror(errno));
+    if (getenv("TRIBUTARY"))
+        setenv("TRIBUTARY", "policy=none,drive=none,process-ring=2048", 1);
+    execl("/proc/self/exe", "alone", "wait_for_all", NULL);
+    return 3;
+}
+
+/* ---- real time ---- */
+
+static atomic_int is_done;
+
+static bool be_real_time(int priority) {
+    struct sched_param wanted = {.sched_priority = priority};
+
+    return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &wanted) == 0;
+}
+
+static void *keep_busy(void *unused) {
+    double end_us = now_us() + 2e6;
+
+    if (be_real_time(10))
+        while (!is_done && now_us() < end_us)
+            ;
+    return unused;
+}
+
+static void *write_in_time(void *unused) {
+    int fd = make("rt");
+
+    if (!be_real_time(50)) {
+        say("not possible\n");
+    } else {
+        pause_ms(100); /* until the other is busy */
+        double before_us = now_us();
+        (void)!write(fd, "0123456789", 10);
+        say("%s\n", now_us() - before_us < 100e3 ? "in time" : "late");
+    }
+    is_done = 1;
+    return unused;
+}
+
+/* What a thread's children do runs at an ordinary thread's priority, behind what keeps the only processor busy. */
+static int real_time(void) {
+    pthread_t writer, busy;
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    pthread_create(&writer, NULL, write_in_time, NULL);
+    pthread_create(&busy, NULL, keep_busy, NULL);
+    pthread_join(writer, NULL);
+    pthread_join(busy, NULL);
+    return 0;
+}
+
 int main(int count, char **values) {
-    static const struct hazard hazards[] = {
-        {"wall", wall}, {"newpid", new_pid}, {"newuser", new_user}, {"threads", threads}, {NULL, NULL}};
+    static const struct hazard hazards[] = {{"wall", wall},           {"newpid", new_pid},
+                                            {"newuser", new_user},    {"threads", threads},
+                                            {"adopter", adopter},     {"wait_for_all", wait_for_all},
+                                            {"real_time", real_time}, {NULL, NULL}};
     return run_hazard(hazards, count, values);
 }

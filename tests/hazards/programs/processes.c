@@ -234,7 +234,7 @@ static int daemonise(bool writes_before, bool writes_between) {
             _exit(3);
         if (fork() == 0) {
             closefrom(0);
-            pause_ms(100);
+            pause_ms(40); /* trib record waits 100 ms for who has not joined yet */
             _exit(pieces("daemon"));
         }
         _exit(0);
@@ -254,7 +254,7 @@ static int daemon_that_writes_between(void) {
 static int daemon_of_libc(void) {
     if (pieces("pidfile") || daemon(1, 0))
         return 2;
-    pause_ms(100);
+    pause_ms(40); /* trib record waits 100 ms for who has not joined yet */
     return pieces("daemon");
 }
 

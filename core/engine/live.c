@@ -44,7 +44,7 @@ struct trib_live {
     uint64_t began_ns;
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
-    bool loss_said;
+    bool loss_said[TRIB_LOSSES];
     uint64_t refused_from_bytes; /* written when the drive refused a write first */
     int first_error;
     bool trace_stopped;          /* what it refuses from then on is no error of its own */
@@ -90,19 +90,19 @@ static void record(struct trib_live *live, const struct trib_event *event) {
     check_trace(live, trib_trace_write(live->trace, event));
 }
 
-/* One line for all; status counts each cause. A process that could not join has been named already. */
+/* Once for each cause: each has an advice of its own. */
 static void log_losses(struct trib_live *live, const struct trib_recorder_counts *counts) {
-    const uint64_t *lost = counts->lost;
+    static const char *const causes[TRIB_LOSSES] = {
+        [TRIB_LOSS_FULL] = "a ring is full; raise option 'process-ring'",
+        [TRIB_LOSS_KILLED] = "a process was killed in the middle of them, or damaged its ring",
+        [TRIB_LOSS_ALONE] = "a process could not join for a while",
+    };
 
-    if (live->loss_said)
-        return;
-    live->loss_said = lost[TRIB_LOSS_FULL] || lost[TRIB_LOSS_KILLED] || counts->refused == 0;
-    if (lost[TRIB_LOSS_FULL])
-        trib_log(TRIB_LOG_WARNING, "events are lost: a ring is full; raise option 'process-ring'");
-    else if (lost[TRIB_LOSS_KILLED])
-        trib_log(TRIB_LOG_WARNING, "events are lost: a process was killed in the middle of them, or damaged its ring");
-    else if (live->loss_said)
-        trib_log(TRIB_LOG_WARNING, "events are lost: a process had no daemon for a while");
+    for (unsigned cause = 0; cause < TRIB_LOSSES; cause++)
+        if (counts->lost[cause] && !live->loss_said[cause]) {
+            live->loss_said[cause] = true;
+            trib_log(TRIB_LOG_WARNING, "events are lost: %s", causes[cause]);
+        }
 }
 
 static void record_gap(struct trib_live *live) {

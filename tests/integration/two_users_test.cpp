@@ -141,8 +141,8 @@ TEST_CASE("a connection that was left by who made it joins nobody") {
         return;
     int unknown = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), process = -1;
     socklen_t length = sizeof process;
-    const bool names_peers = getsockopt(unknown, SOL_SOCKET, 77 /* SO_PEERPIDFD */, &process, &length) == 0 ||
-                             errno != ENOPROTOOPT;
+    const bool names_peers =
+        getsockopt(unknown, SOL_SOCKET, 77 /* SO_PEERPIDFD */, &process, &length) == 0 || errno != ENOPROTOOPT;
     close(unknown);
     if (!names_peers)
         return skip("a kernel before 6.5 does not say who connected");

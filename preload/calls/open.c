@@ -199,8 +199,9 @@ TRIB_SAME(fopen) FILE *fopen64(const char *path, const char *mode);
 
 TRIB_CALL FILE *freopen(const char *path, const char *mode, FILE *stream) {
     struct opening opening = {.empties = false};
-    int before = stream ? fileno(stream) : -1, flags = mode ? flags_of(mode) : 0;
+    int kept = errno, before = stream ? fileno(stream) : -1, flags = mode ? flags_of(mode) : 0;
 
+    errno = kept; /* a stream in memory has no number */
     trib_descriptor_ending(before);
     if (path)
         begin_open(&opening, AT_FDCWD, path, flags);

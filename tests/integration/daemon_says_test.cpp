@@ -62,6 +62,43 @@ TEST_CASE("one of a thing is one") {
     trib_client_close(client);
 }
 
+// A process says at its next join what it missed; a daemon that is stopped leaves rings full.
+TEST_CASE("each cause of a loss is said once, with its own advice") {
+    Folder folder;
+    const std::string socket = folder / "s", log = folder / "err";
+    const pid_t pid = start({kTrib, "daemon", "--address", socket, "--set", "drive=none,process-ring=1024"}, {}, log);
+    REQUIRE(comes_true([&] { return trib({"status", socket}).code == 0; }));
+    for (int i = 0; i < 2; i++) {
+        trib_request claim = request_of(TRIB_REQUEST_JOIN);
+        claim.epoch = 4711; // of a daemon that was there before
+        claim.image = static_cast<uint64_t>(i) + 1;
+        claim.missed_events = 5;
+        claim.missed_bytes = 50;
+        CHECK(code_of(socket, claim) == 0);
+    }
+    trib_client *client = join_soon(socket);
+    REQUIRE(client != nullptr);
+    int status = 0;
+    kill(pid, SIGSTOP);
+    waitpid(pid, &status, WUNTRACED);
+    for (uint64_t i = 0; i < 5000; i++) {
+        const trib_event event = write_of(1, i * 100);
+        (void)trib_client_submit(client, &event);
+    }
+    kill(pid, SIGCONT);
+    CHECK(comes_true([&] { return has(read_file(log), "a ring is full; raise option 'process-ring'"); }));
+    trib_client_close(client);
+    CHECK(trib({"daemon", "stop", socket}).code == 0);
+    waitpid(pid, nullptr, 0);
+    const std::string said = read_file(log);
+    INFO(said);
+    for (const char *cause : {"a process could not join for a while", "a ring is full; raise option 'process-ring'"}) {
+        const size_t at = said.find(std::string("events are lost: ") + cause);
+        CHECK(at != std::string::npos);
+        CHECK(said.find(cause, at + 20) == std::string::npos);
+    }
+}
+
 TEST_CASE("a size out of bounds is refused with sizes as they are given") {
     const Outcome outcome = trib({"daemon", "/tmp/x", "--set", "drive=none,trace=/tmp/t,trace_max=5"});
     check_refusal(outcome, 2);

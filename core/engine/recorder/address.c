@@ -62,6 +62,20 @@ void trib_address_unlock(const char *path, int lock) {
 
 /* ---- the socket ---- */
 
+/* Another user's folder may have a socket of the same name: only one folder's are known by it. */
+void trib_address_name(char *out, size_t capacity, const char *path) {
+    static const char folder[] = "/run/tributary/", ending[] = ".sock";
+    const size_t before = sizeof folder - 1, behind = sizeof ending - 1;
+    size_t length = strlen(path);
+    bool is_named = length > before + behind && strncmp(path, folder, before) == 0 && !strchr(path + before, '/') &&
+                    strcmp(path + length - behind, ending) == 0;
+
+    if (is_named)
+        path += before;
+    length = is_named ? length - before - behind : length;
+    snprintf(out, capacity, "%.*s", (int)(length < capacity ? length : capacity - 1), path);
+}
+
 static int address_of(struct sockaddr_un *out, const char *path, struct trib_error *error) {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (path[0] != '/')

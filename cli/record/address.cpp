@@ -15,15 +15,6 @@ namespace cli {
 
 namespace {
 
-std::string runtime_folder() {
-    const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
-    if (geteuid() == 0)
-        return "/run/tributary";
-    if (runtime && runtime[0] == '/')
-        return std::string(runtime) + "/tributary";
-    return fmt::format("/tmp/tributary-{}", geteuid());
-}
-
 bool has_runtime_variable() {
     const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
     return geteuid() != 0 && runtime && runtime[0] == '/';
@@ -54,6 +45,15 @@ void make_folder(const std::string &folder) {
 
 } // namespace
 
+std::string daemon_folder() {
+    const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    if (geteuid() == 0)
+        return "/run/tributary";
+    if (runtime && runtime[0] == '/')
+        return std::string(runtime) + "/tributary";
+    return fmt::format("/tmp/tributary-{}", geteuid());
+}
+
 std::string daemon_address(const std::string &name, bool make) {
     if (!name.empty() && name[0] == '/')
         return name;
@@ -61,8 +61,8 @@ std::string daemon_address(const std::string &name, bool make) {
     if (name.empty() || name[0] == '.' || name.find_first_not_of(letters) != std::string::npos)
         throw Failure(EXIT_USAGE, "'" + name + "' is no name for a daemon: letters, digits, '-', '_' and '.'");
     if (make)
-        make_folder(runtime_folder());
-    return runtime_folder() + "/" + name + ".sock";
+        make_folder(daemon_folder());
+    return daemon_folder() + "/" + name + ".sock";
 }
 
 std::string fresh_address() {

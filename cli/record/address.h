@@ -11,6 +11,9 @@ namespace cli {
 // Throws Failure.
 std::string daemon_address(const std::string &name, bool make);
 
+// Where named daemons' sockets are.
+std::string daemon_folder();
+
 // One that nobody can guess, for the processes of one command.
 std::string fresh_address();
 

@@ -71,12 +71,26 @@ TEST_CASE("an unknown word is named, and the nearest that is known") {
 }
 
 TEST_CASE("a mistyped verb starts no daemon") {
-    for (const char *name : {"stpo", "sotp", "stopp", "pasue", "resum", "status", "start"}) {
+    for (const char *name : {"stpo", "sotp", "stopp", "pasue", "resum"}) {
         const Outcome outcome = refused({"daemon", name});
         INFO(name);
         check_refusal(outcome, 2);
         CHECK(has(outcome.err, "trib"));
     }
+    const std::pair<std::string, std::string> verbs[] = {{"status", "trib status [NAME]"},
+                                                         {"start", "trib daemon NAME"},
+                                                         {"restart", "trib daemon stop NAME && trib daemon NAME"},
+                                                         {"reload", "trib daemon stop NAME && trib daemon NAME"},
+                                                         {"list", ": ls /"}};
+    for (const auto &[verb, advice] : verbs)
+        for (const std::vector<std::string> &command : {std::vector<std::string>{"daemon", verb},
+                                                        {"daemon", verb, "r3"},
+                                                        {"daemon", verb, "r3", "--set", "x=1"}}) {
+            const Outcome outcome = refused(command);
+            INFO(verb << " " << command.size());
+            check_refusal(outcome, 2);
+            CHECK(has(outcome.err, advice));
+        }
     CHECK(has(refused({"daemon", "stpo"}).err, "did you mean stop? A daemon of that name: trib daemon --address /"));
 }
 

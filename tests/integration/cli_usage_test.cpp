@@ -130,11 +130,17 @@ TEST_CASE("a trace too small for the standard drive says how small, and what to 
     Folder folder;
     write_trace(folder / "t", 8 << 20);
     const Outcome outcome = trib({"compare", folder / "t", "--policy", "none"});
-    check_refusal(outcome, 2);
+    check_refusal(outcome, 3);
     CHECK(has(outcome.err, "trib: the trace has only "));
-    CHECK(has(outcome.err, ": record more, or use --superblock 64K ("));
+    CHECK(has(outcome.err, ": record more, or use --superblock 64K, or, where that is not enough, --capacity 128M ("));
     CHECK(trib({"compare", folder / "t", "--policy", "none", "--superblock", "64K"}).code == 0);
-    CHECK_FALSE(has(trib({"compare", folder / "t", "--policy", "none", "--superblock", "4M"}).err, "record more"));
+    CHECK(trib({"compare", folder / "t", "--policy", "none", "--capacity", "128M"}).code == 0);
+    const Outcome chosen = trib({"compare", folder / "t", "--policy", "none", "--superblock", "4M"});
+    check_refusal(chosen, 3);
+    CHECK(
+        has(chosen.err, "a larger --capacity, smaller superblocks (--superblock) or more over-provisioning (--op) ("));
+    CHECK_FALSE(has(chosen.err, "record more"));
+    CHECK_FALSE(has(outcome.err + chosen.err, "capacity=")); // a drive's option, no flag of this command
 }
 
 TEST_CASE("a trace that is being recorded, or whose recorder was killed, says what to do") {

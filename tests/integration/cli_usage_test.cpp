@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `trib` says to those who use it for the first time: help that fits a terminal, sentences for what was mistyped,
 // and for a trace that nobody has ended yet.
+#include <regex>
+
 #include "support/daemon.hpp"
 #include "support/skip.hpp"
 
@@ -141,6 +143,17 @@ TEST_CASE("a trace too small for the standard drive says how small, and what to 
         has(chosen.err, "a larger --capacity, smaller superblocks (--superblock) or more over-provisioning (--op) ("));
     CHECK_FALSE(has(chosen.err, "record more"));
     CHECK_FALSE(has(outcome.err + chosen.err, "capacity=")); // a drive's option, no flag of this command
+}
+
+TEST_CASE("of a flag and its positional twin one is required, and the help says so") {
+    for (const char *command : {"compare", "replay"}) {
+        const Outcome help = trib({command, "--help"});
+        const std::string text = std::regex_replace(help.out, std::regex("\\s+"), " ");
+        INFO(help.out);
+        CHECK(has(text, "this or --trace is required"));
+        CHECK(has(text, "this or trace is required"));
+        CHECK_FALSE(std::regex_search(text, std::regex("trace TEXT REQUIRED")));
+    }
 }
 
 TEST_CASE("a trace that is being recorded, or whose recorder was killed, says what to do") {

@@ -156,6 +156,12 @@ TEST_CASE("of a flag and its positional twin one is required, and the help says 
     }
 }
 
+TEST_CASE("--version prints the version") {
+    const Outcome outcome = trib({"--version"});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out == std::string("trib ") + trib_version() + "\n");
+}
+
 TEST_CASE("a trace that is being recorded, or whose recorder was killed, says what to do") {
     Folder folder;
     const std::string trace = folder / "t.trib";

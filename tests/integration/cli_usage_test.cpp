@@ -162,6 +162,15 @@ TEST_CASE("--version prints the version") {
     CHECK(outcome.out == std::string("trib ") + trib_version() + "\n");
 }
 
+TEST_CASE("who may join is a list joined by +, and a comma is said to be none") {
+    for (const std::vector<std::string> &command :
+         {std::vector<std::string>{"daemon", "x", "--allow", "mysql,postgres"}, {"daemon", "x", "--allow", "mysql,"}}) {
+        const Outcome outcome = refused(command);
+        check_refusal(outcome, 2);
+        CHECK(has(outcome.err, "allow takes users and @groups joined by + (USER+@GROUP): not 'mysql,"));
+    }
+}
+
 TEST_CASE("a trace that is being recorded, or whose recorder was killed, says what to do") {
     Folder folder;
     const std::string trace = folder / "t.trib";

@@ -57,12 +57,23 @@ std::string daemon_folder() {
 std::string daemon_address(const std::string &name, bool make) {
     if (!name.empty() && name[0] == '/')
         return name;
+    const bool has_slash = name.find('/') != std::string::npos;
     const char *letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     if (name.empty() || name[0] == '.' || name.find_first_not_of(letters) != std::string::npos)
-        throw Failure(EXIT_USAGE, "'" + name + "' is no name for a daemon: letters, digits, '-', '_' and '.'");
+        throw Failure(EXIT_USAGE, "'" + name + "' is no name for a daemon: letters, digits, '-', '_' and '.'" +
+                                      (has_slash ? "; a socket's path begins with '/'" : ""));
     if (make)
         make_folder(daemon_folder());
     return daemon_folder() + "/" + name + ".sock";
+}
+
+std::string daemon_name(const std::string &address) {
+    const std::string folder = daemon_folder() + "/", ending = ".sock";
+    const size_t around = folder.size() + ending.size();
+    const bool is_named = address.size() > around && address.compare(0, folder.size(), folder) == 0 &&
+                          address.find('/', folder.size()) == std::string::npos &&
+                          address.compare(address.size() - ending.size(), ending.size(), ending) == 0;
+    return is_named ? address.substr(folder.size(), address.size() - around) : address;
 }
 
 std::string fresh_address() {

@@ -28,8 +28,17 @@ constexpr size_t ANSWER_BYTES_MAX = 256 * 1024;
 constexpr time_t ANSWER_SECONDS = 5;
 constexpr time_t END_SECONDS = 20; // a daemon takes ten at most for what waits in the rings, then closes its files
 
+// Whoever gives a socket as a name hears of the path: rel.sock is looked for as /run/tributary/rel.sock.sock.
+std::string absence(const std::string &address) {
+    const std::string name = daemon_name(address), ending = ".sock";
+    const bool is_file = name[0] != '/' && name.size() > ending.size() &&
+                         name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+    return "no daemon answers there; " + (is_file ? "a socket's path begins with '/', '" + name + "' is a name"
+                                                  : "start one with `trib daemon " + name + "`");
+}
+
 [[noreturn]] void fail(const std::string &address, int error) {
-    std::string why = error == ENOENT || error == ECONNREFUSED ? "no daemon answers there; start one with `trib daemon`"
+    std::string why = error == ENOENT || error == ECONNREFUSED ? absence(address)
                       : error == EAGAIN                        ? "it does not answer"
                                                                : std::strerror(error);
     throw Failure(EXIT_RUNTIME, address + ": " + why);

@@ -171,6 +171,15 @@ TEST_CASE("who may join is a list joined by +, and a comma is said to be none") 
     }
 }
 
+TEST_CASE("where no daemon answers the sentence names the daemon, or the path that was meant") {
+    const Outcome named = trib({"status", "none-such"}), path = trib({"status", "/tmp/none-such.sock"});
+    check_refusal(named, 1);
+    CHECK(has(named.err, "; start one with `trib daemon none-such`\n"));
+    CHECK(has(path.err, "; start one with `trib daemon /tmp/none-such.sock`\n"));
+    CHECK(has(trib({"status", "rel.sock"}).err, "; a socket's path begins with '/', 'rel.sock' is a name\n"));
+    CHECK(has(trib({"status", "./rel.sock"}).err, "; a socket's path begins with '/'\n"));
+}
+
 TEST_CASE("a trace that is being recorded, or whose recorder was killed, says what to do") {
     Folder folder;
     const std::string trace = folder / "t.trib";

@@ -54,6 +54,7 @@ int run(int argc, char **argv) {
                  "trib");
     app.formatter(cli::narrow_help());
     app.require_subcommand(1);
+    app.set_version_flag("--version", std::string("trib ") + trib_version(), "The version alone; more: trib version");
     app.footer("Exit status: 0 done, 1 failed at run time, 2 wrong usage, 3 the drive is too "
                "small. See trib(1).");
     int code_of_command = cli::EXIT_OK;
@@ -66,7 +67,7 @@ int run(int argc, char **argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &error) {
         if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
-            return app.exit(error); // --help
+            return app.exit(error); // --help, --version
         throw cli::Failure(cli::EXIT_USAGE, cli::usage_sentence(app, error));
     }
     return code_of_command;

@@ -156,7 +156,7 @@ __attribute__((constructor)) static void start(void) {
     }
   }
   if (!load(&found) && is_strict()) {
-    complain("strict=1: stopping");
+    complain("strict: stopping");
     _exit(1);
   }
 }

@@ -11,7 +11,7 @@ namespace {
 class NarrowHelp : public CLI::Formatter {
   public:
     std::string make_option(const CLI::Option *option, bool is_positional) const override {
-        return row(make_option_name(option, is_positional) + values_of(option), make_option_desc(option));
+        return row(make_option_name(option, is_positional) + values_of(option), description_of(option, is_positional));
     }
     std::string make_subcommand(const CLI::App *command) const override {
         return row(command->get_display_name(true), command->get_description());
@@ -24,9 +24,21 @@ class NarrowHelp : public CLI::Formatter {
     }
 
   private:
+    // Of an option that is also a positional one is wanted, not both.
+    static bool is_either(const CLI::Option *option) {
+        return option->get_positional() && option->nonpositional() && option->get_required();
+    }
+    std::string description_of(const CLI::Option *option, bool is_positional) const {
+        if (!is_either(option))
+            return make_option_desc(option);
+        const std::string other = is_positional ? "--" + option->get_lnames().front() : option->get_name(true);
+        return make_option_desc(option) + "; this or " + other + " is required";
+    }
     // A value that may be missing needs the '=': behind a space it could be the next argument.
     std::string values_of(const CLI::Option *option) const {
         const bool is_optional = option->get_items_expected_max() == 1 && option->get_items_expected_min() == 0;
+        if (is_either(option))
+            return " " + option->get_type_name();
         return is_optional ? "[=" + option->get_type_name() + "]" : make_option_opts(option);
     }
     std::string row(const std::string &name, const std::string &description) const {

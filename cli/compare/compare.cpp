@@ -211,19 +211,25 @@ Json json_compare(const CompareOptions &options, const Plan &plan, const std::ve
     return json;
 }
 
-// A drive sized to a small trace has too few superblocks of the standard size: says how small it is, and what to do.
+// A drive sized to a small trace has too few superblocks of the standard size: says how small it is, and what to do, in
+// the flags of this command; the core's advice behind the ';' is in a drive's options.
 std::vector<RunResult> run_on_fitting_drive(const Plan &plan, const CompareOptions &options, const Survey &survey) {
     try {
         return run_all(plan.runs, options.jobs);
     } catch (const Failure &failure) {
-        const std::string text = failure.what();
-        if (text.find("superblocks of") == std::string::npos || options.regime.superblock)
+        const std::string text = failure.what(), why = text.substr(0, text.find(';'));
+        if (text.find("superblocks of") == std::string::npos)
             throw;
-        throw Failure(failure.code(),
-                      fmt::format("the trace has only {} alive at its peak, {} written, too little for superblocks of "
-                                  "this size: record more, or use --superblock 64K ({})",
-                                  size_text(static_cast<double>(survey.peak_live_bytes)),
-                                  size_text(static_cast<double>(survey.host_bytes)), text));
+        const std::string other = "a larger --capacity, smaller superblocks (--superblock) or more over-provisioning "
+                                  "(--op)";
+        if (options.regime.superblock || options.regime.capacity)
+            throw Failure(EXIT_DRIVE_SMALL, "the drive is too small: use " + other + " (" + why + ")");
+        throw Failure(EXIT_DRIVE_SMALL,
+                      fmt::format("the {} has only {} alive at its peak, {} written, too little for superblocks of "
+                                  "this size: record more, or use --superblock 64K, or, where that is not enough, "
+                                  "--capacity 128M ({})",
+                                  survey.what, size_text(static_cast<double>(survey.peak_live_bytes)),
+                                  size_text(static_cast<double>(survey.host_bytes)), why));
     }
 }
 

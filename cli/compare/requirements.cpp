@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/requirements.h"
 
+#include <fmt/format.h>
 #include <tributary/policy.h>
 
 namespace cli {
@@ -19,20 +20,19 @@ std::string missing(const OptionText &options, const Survey &survey) {
         bool there;
         const char *sentence;
     } checks[] = {
-        {TRIB_NEEDS_SIGNATURE, survey.signature_bytes > 0, "call paths, which this work does not have"},
-        {TRIB_NEEDS_KIND, kinds, "kinds of files, which this work does not have"},
-        {TRIB_NEEDS_HINT, hints, "write hints, which this work does not have"},
-        {TRIB_NEEDS_LEVEL, levels, "levels of an LSM tree, which this work does not have"},
-        {TRIB_NEEDS_VSTREAM, named, "virtual streams named by the host, which this work does not have"},
+        {TRIB_NEEDS_SIGNATURE, survey.signature_bytes > 0, "call paths, which this {} does not have"},
+        {TRIB_NEEDS_KIND, kinds, "kinds of files, which this {} does not have"},
+        {TRIB_NEEDS_HINT, hints, "write hints, which this {} does not have"},
+        {TRIB_NEEDS_LEVEL, levels, "levels of an LSM tree, which this {} does not have"},
+        {TRIB_NEEDS_VSTREAM, named, "virtual streams named by the host, which this {} does not have"},
         {TRIB_NEEDS_ANY_NAME, named || kinds || hints || levels,
-         "virtual streams, and in this work neither the host names any nor a kind of file, hint or "
-         "level does"},
-        {TRIB_NEEDS_TRIM, survey.dies, "data that die, and in this work nothing is overwritten, deleted or trimmed"},
+         "virtual streams, and neither the host names any nor a kind of file, hint or level does in this {}"},
+        {TRIB_NEEDS_TRIM, survey.dies, "data that die, and nothing is overwritten, deleted or trimmed in this {}"},
         {TRIB_NEEDS_LBA, options.get("drive") != "none", "logical blocks, and without a drive there are none"},
     };
     for (const auto &check : checks)
         if ((needs & check.need) && !check.there)
-            return std::string("needs ") + check.sentence;
+            return "needs " + fmt::format(fmt::runtime(check.sentence), survey.what);
     return "";
 }
 

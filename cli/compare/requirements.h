@@ -13,7 +13,7 @@ namespace cli {
 uint32_t needs_of(const OptionText &options);
 
 // "" when everything is there; else what is missing, to follow the policy's name: "needs call
-// paths, which this work does not have".
+// paths, which this trace does not have".
 std::string missing(const OptionText &options, const Survey &survey);
 
 } // namespace cli

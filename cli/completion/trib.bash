@@ -55,7 +55,7 @@ _trib() {
 
     case $command in
     '')
-        COMPREPLY=($(compgen -W "record run daemon status top replay compare lab inspect drive policies workloads options version --help" -- "$cur"))
+        COMPREPLY=($(compgen -W "record run daemon status top replay compare lab inspect drive policies workloads options version --help --version" -- "$cur"))
         ;;
     record)
         COMPREPLY=($(compgen -W "--trace --set --users --no-wait --json --preload --session --help --" -- "$cur"))

@@ -55,7 +55,7 @@ _trib() {
         'options:list every option of pipeline, policies and drives'
         'version:version, compiler, build type, assertions'
     )
-    _arguments -C '(-h --help)'{-h,--help}'[help]' '1: :->command' '*:: :->rest'
+    _arguments -C '(-h --help)'{-h,--help}'[help]' '--version[version]' '1: :->command' '*:: :->rest'
     case $state in
     command)
         _describe command commands

@@ -15,15 +15,6 @@ namespace cli {
 
 namespace {
 
-std::string runtime_folder() {
-    const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
-    if (geteuid() == 0)
-        return "/run/tributary";
-    if (runtime && runtime[0] == '/')
-        return std::string(runtime) + "/tributary";
-    return fmt::format("/tmp/tributary-{}", geteuid());
-}
-
 bool has_runtime_variable() {
     const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
     return geteuid() != 0 && runtime && runtime[0] == '/';
@@ -54,15 +45,35 @@ void make_folder(const std::string &folder) {
 
 } // namespace
 
+std::string daemon_folder() {
+    const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    if (geteuid() == 0)
+        return "/run/tributary";
+    if (runtime && runtime[0] == '/')
+        return std::string(runtime) + "/tributary";
+    return fmt::format("/tmp/tributary-{}", geteuid());
+}
+
 std::string daemon_address(const std::string &name, bool make) {
     if (!name.empty() && name[0] == '/')
         return name;
+    const bool has_slash = name.find('/') != std::string::npos;
     const char *letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     if (name.empty() || name[0] == '.' || name.find_first_not_of(letters) != std::string::npos)
-        throw Failure(EXIT_USAGE, "'" + name + "' is no name for a daemon: letters, digits, '-', '_' and '.'");
+        throw Failure(EXIT_USAGE, "'" + name + "' is no name for a daemon: letters, digits, '-', '_' and '.'" +
+                                      (has_slash ? "; a socket's path begins with '/'" : ""));
     if (make)
-        make_folder(runtime_folder());
-    return runtime_folder() + "/" + name + ".sock";
+        make_folder(daemon_folder());
+    return daemon_folder() + "/" + name + ".sock";
+}
+
+std::string daemon_name(const std::string &address) {
+    const std::string folder = daemon_folder() + "/", ending = ".sock";
+    const size_t around = folder.size() + ending.size();
+    const bool is_named = address.size() > around && address.compare(0, folder.size(), folder) == 0 &&
+                          address.find('/', folder.size()) == std::string::npos &&
+                          address.compare(address.size() - ending.size(), ending.size(), ending) == 0;
+    return is_named ? address.substr(folder.size(), address.size() - around) : address;
 }
 
 std::string fresh_address() {

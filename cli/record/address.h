@@ -11,6 +11,12 @@ namespace cli {
 // Throws Failure.
 std::string daemon_address(const std::string &name, bool make);
 
+// Where named daemons' sockets are.
+std::string daemon_folder();
+
+// The way back: what a person calls the daemon at this path.
+std::string daemon_name(const std::string &address);
+
 // One that nobody can guess, for the processes of one command.
 std::string fresh_address();
 

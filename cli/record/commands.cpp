@@ -23,13 +23,23 @@ namespace {
 // `trib daemon stpo` would start a daemon of that name and say so to nobody who reads it.
 void check_name(const std::string &name) {
     const std::string meant = nearest(name, {"stop", "pause", "resume", "status"});
-    if (name == "status")
-        throw Failure(EXIT_USAGE, "a daemon's status: trib status [NAME]");
-    if (name == "start")
-        throw Failure(EXIT_USAGE, "a daemon starts by its name alone: trib daemon NAME");
     if (!meant.empty() && trib_edits(name.c_str(), meant.c_str()) == 1)
         throw Failure(EXIT_USAGE, fmt::format("'{}': did you mean {}? A daemon of that name: trib daemon --address {}",
                                               name, meant, daemon_address(name, false)));
+}
+
+// Verbs of other tools, which would be daemons' names; what to say instead.
+void add_verbs_of_others(CLI::App &daemon) {
+    const std::pair<const char *, std::string> verbs[] = {
+        {"status", "a daemon's status: trib status [NAME]"},
+        {"start", "a daemon starts by its name alone: trib daemon NAME"},
+        {"restart", "a daemon restarts by its end and a new start: trib daemon stop NAME && trib daemon NAME ..."},
+        {"reload", "a daemon reads its options when it starts: trib daemon stop NAME && trib daemon NAME ..."},
+        {"list", "running daemons are named by their sockets: ls " + daemon_folder()},
+    };
+    for (const auto &[verb, sentence] : verbs)
+        daemon.add_subcommand(verb)->group("")->prefix_command()->callback(
+            [sentence = sentence] { throw Failure(EXIT_USAGE, sentence); });
 }
 
 // What the two commands that run another one share.
@@ -104,6 +114,7 @@ void add_daemon(CLI::App &app) {
         control->add_option("name", options.name, "Of the daemon, or its socket's path")->capture_default_str();
         control->callback([kept, what] { (void)control_daemon(kept->name, what); });
     }
+    add_verbs_of_others(*command);
 }
 
 void add_status(CLI::App &app) {

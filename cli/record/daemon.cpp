@@ -68,6 +68,12 @@ void raise_descriptor_limit() {
     }
 }
 
+// A comma would begin the next option.
+void check_allow(const std::string &allow) {
+    if (allow.find(',') != std::string::npos)
+        throw Failure(EXIT_USAGE, "allow takes users and @groups joined by + (USER+@GROUP): not '" + allow + "'");
+}
+
 std::string pipeline_options(const DaemonOptions &options, const std::string &address) {
     OptionText text;
     text.merge(options.policy, "policy");
@@ -79,6 +85,7 @@ std::string pipeline_options(const DaemonOptions &options, const std::string &ad
             text.set(key, value);
     for (const std::string &more : options.set)
         text.merge(more);
+    check_allow(text.get("allow"));
     text.set("session", address);
     if (int fd = activation_socket())
         text.set("session-socket", std::to_string(fd));

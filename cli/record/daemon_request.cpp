@@ -25,41 +25,79 @@ namespace cli {
 namespace {
 
 constexpr size_t ANSWER_BYTES_MAX = 256 * 1024;
+constexpr time_t ANSWER_SECONDS = 5;
+constexpr time_t END_SECONDS = 20; // a daemon takes ten at most for what waits in the rings, then closes its files
+
+// Whoever gives a socket as a name hears of the path: rel.sock is looked for as /run/tributary/rel.sock.sock.
+std::string absence(const std::string &address) {
+    const std::string name = daemon_name(address), ending = ".sock";
+    const bool is_file = name[0] != '/' && name.size() > ending.size() &&
+                         name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+    return "no daemon answers there; " + (is_file ? "a socket's path begins with '/', '" + name + "' is a name"
+                                                  : "start one with `trib daemon " + name + "`");
+}
 
 [[noreturn]] void fail(const std::string &address, int error) {
-    std::string why = error == ENOENT || error == ECONNREFUSED ? "no daemon answers there; start one with `trib daemon`"
+    std::string why = error == ENOENT || error == ECONNREFUSED ? absence(address)
                       : error == EAGAIN                        ? "it does not answer"
                                                                : std::strerror(error);
     throw Failure(EXIT_RUNTIME, address + ": " + why);
 }
 
-std::string ask(const std::string &address, trib_request_kind kind, uint32_t detail) {
-    sockaddr_un to = {};
-    to.sun_family = AF_UNIX;
-    if (address.size() >= sizeof to.sun_path)
-        throw Failure(EXIT_USAGE, address + ": a socket's path has at most 107 bytes");
-    std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, reinterpret_cast<sockaddr *>(&to), sizeof to) != 0)
-        fail(address, errno);
-    const timeval limit = {5, 0};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    trib_request request = {};
-    request.magic = TRIB_WIRE_MAGIC;
-    request.version = TRIB_WIRE_VERSION;
-    request.kind = static_cast<uint16_t>(kind);
-    request.detail = detail;
-    std::string answer(ANSWER_BYTES_MAX, '\0');
-    ssize_t got = send(fd, &request, TRIB_REQUEST_BYTES_MIN, MSG_NOSIGNAL);
-    if (got > 0)
-        got = recv(fd, answer.data(), answer.size(), 0);
-    int error = got < 0 ? errno : got == 0 ? ECONNRESET : 0;
-    close(fd);
-    if (error)
-        fail(address, error);
-    answer.resize(static_cast<size_t>(got));
-    return answer;
-}
+// One question to a daemon, and its answer.
+class Connection {
+  public:
+    explicit Connection(const std::string &address) : address_(address) {
+        sockaddr_un to = {};
+        to.sun_family = AF_UNIX;
+        if (address.size() >= sizeof to.sun_path)
+            throw Failure(EXIT_USAGE, address + ": a socket's path has at most 107 bytes");
+        std::memcpy(to.sun_path, address.c_str(), address.size() + 1);
+        fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        if (fd_ < 0 || connect(fd_, reinterpret_cast<sockaddr *>(&to), sizeof to) != 0) {
+            const int error = errno;
+            close(fd_);
+            fail(address, error);
+        }
+    }
+    ~Connection() {
+        close(fd_);
+    }
+    Connection(const Connection &) = delete;
+    Connection &operator=(const Connection &) = delete;
+
+    std::string ask(trib_request_kind kind, uint32_t detail) {
+        trib_request request = {};
+        request.magic = TRIB_WIRE_MAGIC;
+        request.version = TRIB_WIRE_VERSION;
+        request.kind = static_cast<uint16_t>(kind);
+        request.detail = detail;
+        std::string answer(ANSWER_BYTES_MAX, '\0');
+        wait_at_most(ANSWER_SECONDS);
+        ssize_t got = send(fd_, &request, TRIB_REQUEST_BYTES_MIN, MSG_NOSIGNAL);
+        if (got > 0)
+            got = recv(fd_, answer.data(), answer.size(), 0);
+        if (got <= 0)
+            fail(address_, got < 0 ? errno : ECONNRESET);
+        answer.resize(static_cast<size_t>(got));
+        return answer;
+    }
+    // Of a daemon that was asked to end, and has said yes: it closes this connection by ending.
+    bool sees_end() {
+        char nothing;
+        wait_at_most(END_SECONDS);
+        return recv(fd_, &nothing, sizeof nothing, 0) == 0 || errno == ECONNRESET;
+    }
+
+  private:
+    void wait_at_most(time_t seconds) {
+        const timeval limit = {seconds, 0};
+        setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    }
+
+    std::string address_;
+    int fd_ = -1;
+};
 
 trib_status status_of(const std::string &address, const std::string &record) {
     trib_answer refusal = {};
@@ -134,16 +172,19 @@ int control_daemon(const std::string &name, const std::string &what) {
     const trib_control control = what == "stop"    ? TRIB_CONTROL_STOP
                                  : what == "pause" ? TRIB_CONTROL_PAUSE
                                                    : TRIB_CONTROL_RESUME;
-    const std::string answer = ask(address, TRIB_REQUEST_CONTROL, control);
+    Connection daemon(address);
+    const std::string answer = daemon.ask(TRIB_REQUEST_CONTROL, control);
     trib_answer head = {};
     std::memcpy(&head, answer.data(), std::min(answer.size(), sizeof head));
     if (answer.size() != sizeof head || head.code)
         fail(address, head.code < 0 ? -head.code : EPROTO);
+    if (control == TRIB_CONTROL_STOP && !daemon.sees_end())
+        throw Failure(EXIT_RUNTIME, fmt::format("{}: it was asked to end, and has not in {} s", address, END_SECONDS));
     return EXIT_OK;
 }
 
 std::string ask_status(const std::string &address, trib_status_kind kind) {
-    return ask(address, TRIB_REQUEST_STATUS, kind);
+    return Connection(address).ask(TRIB_REQUEST_STATUS, kind);
 }
 
 bool daemon_answers(const std::string &address) {

@@ -156,8 +156,10 @@ void print_summary(const SessionOptions &options, const Result &result, bool has
     if (!result.has_ended)
         fmt::print(stderr, "trib: {} still ran when recording ended\n", counted(status.processes_live, "process"));
     if (result.starts_uncovered)
-        fmt::print(stderr, "trib: not covered, {}: {}; what they write is not in the record\n",
-                   counted(result.starts_uncovered, "start"), result.uncovered);
+        fmt::print(
+            stderr, "trib: not covered, {}: {}; what they write is not in the record{}\n",
+            counted(result.starts_uncovered, "start"), result.uncovered,
+            result.uncovered.find("(another user)") == std::string::npos ? "" : "; --users records other users', too");
     if (status.joins_refused)
         fmt::print(stderr, "trib: processes tried to join {} in vain; what they wrote meanwhile is not in the record\n",
                    status.joins_refused == 1 ? "once" : grouped(status.joins_refused) + " times");

@@ -185,6 +185,9 @@ class WorkloadSource : public EventSource {
     uint64_t size_bytes() const override {
         return description_.host_bytes;
     }
+    const char *what() const override {
+        return "workload";
+    }
 
   private:
     trib_workload *workload_ = nullptr;

@@ -34,6 +34,9 @@ class EventSource {
     virtual bool was_truncated() const {
         return false;
     }
+    virtual const char *what() const {
+        return "trace";
+    }
     // One sentence per thing that a person should know once all is read (skipped lines).
     virtual std::string note() const {
         return "";

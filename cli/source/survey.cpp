@@ -137,6 +137,7 @@ Survey survey_source(const SourceSpec &source) {
     survey.address_end_bytes = live.address_end_bytes();
     survey.dies = live.dies();
     survey.truncated = events->was_truncated();
+    survey.what = events->what();
     survey.source_note = events->note();
     return survey;
 }

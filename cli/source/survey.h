@@ -61,7 +61,8 @@ struct Survey {
     // already.
     uint64_t signature_bytes = 0, kind_bytes = 0, hint_bytes = 0, level_bytes = 0, named_bytes = 0;
     bool dies = false, truncated = false;
-    std::string source_note; // of the source, once read; "" = nothing to say
+    std::string what = "trace"; // for people: or a workload
+    std::string source_note;    // of the source, once read; "" = nothing to say
     Dictionary dictionary;
 };
 

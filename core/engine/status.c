@@ -140,17 +140,25 @@ static void add_family(struct text *text, const char *name, const char *help, co
         is_old && is_info ? "gauge" : type);
 }
 
-static void add_metric(struct text *text, const struct field *field, const void *value, bool is_old) {
+/* Two daemons' files may lie in one folder: there a sample without its daemon would be there twice. */
+static void add_sample(struct text *text, const char *name, const char *suffix, const char *daemon) {
+    add(text, "tributary_%s%s{daemon=", name, suffix);
+    add_quoted(text, daemon);
+}
+
+static void add_metric(struct text *text, const struct field *field, const struct trib_status *status, bool is_old) {
     const char *type = field->type == TEXT ? "info" : field->is_counter ? "counter" : "gauge";
+    const void *value = (const char *)status + field->offset;
 
     add_family(text, field->name, field->help, type, is_old);
+    add_sample(text, field->name, field->type == TEXT ? "_info" : field->is_counter ? "_total" : "", status->daemon);
     if (field->type == TEXT) {
-        add(text, "tributary_%s_info{%s=", field->name, field->name);
+        add(text, ",%s=", field->name);
         add_quoted(text, value);
         add(text, "} 1\n");
         return;
     }
-    add(text, "tributary_%s%s ", field->name, field->is_counter ? "_total" : "");
+    add(text, "} ");
     add_number(text, field, value);
     add(text, "\n");
 }
@@ -220,15 +228,17 @@ static const struct stream_family {
     {"stream_gc_pages_in", "Pages copied into them", offsetof(struct trib_status_stream, gc_pages_in)},
 };
 
-static void add_metric_tables(struct text *text, const struct trib_status_tables *tables, bool is_old) {
+static void add_metric_tables(struct text *text, const struct trib_status_tables *tables, const char *daemon,
+                              bool is_old) {
     for (size_t i = 0; i < sizeof stream_families / sizeof *stream_families; i++) {
         const struct stream_family *family = &stream_families[i];
         add_family(text, family->name, family->help, "counter", is_old);
         for (uint32_t row = 0; row < tables->stream_count; row++) {
             uint64_t value;
             memcpy(&value, (const char *)&tables->streams[row] + family->offset, sizeof value);
-            add(text, "tributary_%s_total{stream=\"%u\",internal=\"%u\"} %llu\n", family->name,
-                tables->streams[row].stream, tables->streams[row].internal, (unsigned long long)value);
+            add_sample(text, family->name, "_total", daemon);
+            add(text, ",stream=\"%u\",internal=\"%u\"} %llu\n", tables->streams[row].stream,
+                tables->streams[row].internal, (unsigned long long)value);
         }
     }
 }
@@ -243,16 +253,15 @@ long trib_status_format(const struct trib_status *status, const struct trib_stat
     if (is_json)
         add(&out, "{");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        const void *value = (const char *)status + fields[i].offset;
         if (is_json)
-            add_json(&out, &fields[i], value);
+            add_json(&out, &fields[i], (const char *)status + fields[i].offset);
         else
-            add_metric(&out, &fields[i], value, is_old);
+            add_metric(&out, &fields[i], status, is_old);
     }
     if (tables && is_json)
         add_json_tables(&out, tables);
     else if (tables)
-        add_metric_tables(&out, tables, is_old);
+        add_metric_tables(&out, tables, status->daemon, is_old);
     add(&out, "%s", is_json ? "}\n" : is_old ? "" : "# EOF\n");
     return out.used < capacity ? (long)out.used : -ENOSPC;
 }

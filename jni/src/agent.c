@@ -50,7 +50,7 @@ static jint print(const struct trib_jvm_options *options) {
 /* ---- entries ---- */
 
 static jint refuse(const char *text, bool is_strict) {
-    const char *then = is_strict ? "ends, as strict=1 asks" : "runs without Tributary";
+    const char *then = is_strict ? "ends, as strict asks" : "runs without Tributary";
 
     (void)trib_line((const char *[]){text, "; the JVM ", then, NULL});
     return is_strict ? JNI_ERR : JNI_OK;

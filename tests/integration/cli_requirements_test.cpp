@@ -93,10 +93,18 @@ TEST_CASE("without the one thing it needs a policy is refused, with everything i
         const Outcome refused = replayed(written(folder, work), each.policy);
         check_refusal(refused, 2);
         CHECK(has(refused.err, std::string("needs ") + each.lacks));
+        CHECK(has(refused.err, "this trace"));
         const Outcome runs = replayed(full, each.policy);
         INFO(runs.err);
         CHECK(runs.code == 0);
     }
+}
+
+TEST_CASE("what a generator lacks is said of a workload, not of a trace") {
+    const Outcome refused = trib({"replay", "--trace", "zipf", "--format", "workload", "--import", "size=8M,host=32M",
+                                  "--policy", "rocksdb-hints", "--drive", DRIVE});
+    check_refusal(refused, 2);
+    CHECK(has(refused.err, "needs write hints, which this workload does not have"));
 }
 
 TEST_CASE("vstream by itself takes any name that there is") {

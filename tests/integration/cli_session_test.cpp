@@ -269,6 +269,7 @@ TEST_CASE("programs that tell nothing are named, whoever started them") {
     CHECK(summary(folder)["not_covered"]["starts"] == 4);
     CHECK(has(outcome.err, "alone (static)"));
     CHECK(has(outcome.err, "true (cleared environment)"));
+    CHECK_FALSE(has(outcome.err, "--users"));
     CHECK(has(trib({"inspect", "--events", folder / "out.trib"}).out, "not covered: ./alone (static)"));
 }
 
@@ -282,6 +283,7 @@ TEST_CASE("what another user starts is named, unless all users take part") {
     const Outcome outcome = record(folder, command);
     CHECK(outcome.code == 3);
     CHECK(has(outcome.err, "sh (another user)"));
+    CHECK(has(outcome.err, "; --users records other users', too\n"));
     CHECK(summary(folder)["not_covered"]["starts"] == 1); // it tells nothing of what it starts
     REQUIRE(trib({"record", "--users", "--json", folder / "out.json", "--", "sh", "-c", command}).code == 3);
     CHECK_FALSE(summary(folder).contains("not_covered"));

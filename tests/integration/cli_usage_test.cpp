@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `trib` says to those who use it for the first time: help that fits a terminal, sentences for what was mistyped,
 // and for a trace that nobody has ended yet.
+#include <regex>
+
 #include "support/daemon.hpp"
 #include "support/skip.hpp"
 
@@ -71,12 +73,26 @@ TEST_CASE("an unknown word is named, and the nearest that is known") {
 }
 
 TEST_CASE("a mistyped verb starts no daemon") {
-    for (const char *name : {"stpo", "sotp", "stopp", "pasue", "resum", "status", "start"}) {
+    for (const char *name : {"stpo", "sotp", "stopp", "pasue", "resum"}) {
         const Outcome outcome = refused({"daemon", name});
         INFO(name);
         check_refusal(outcome, 2);
         CHECK(has(outcome.err, "trib"));
     }
+    const std::pair<std::string, std::string> verbs[] = {{"status", "trib status [NAME]"},
+                                                         {"start", "trib daemon NAME"},
+                                                         {"restart", "trib daemon stop NAME && trib daemon NAME"},
+                                                         {"reload", "trib daemon stop NAME && trib daemon NAME"},
+                                                         {"list", ": ls /"}};
+    for (const auto &[verb, advice] : verbs)
+        for (const std::vector<std::string> &command : {std::vector<std::string>{"daemon", verb},
+                                                        {"daemon", verb, "r3"},
+                                                        {"daemon", verb, "r3", "--set", "x=1"}}) {
+            const Outcome outcome = refused(command);
+            INFO(verb << " " << command.size());
+            check_refusal(outcome, 2);
+            CHECK(has(outcome.err, advice));
+        }
     CHECK(has(refused({"daemon", "stpo"}).err, "did you mean stop? A daemon of that name: trib daemon --address /"));
 }
 
@@ -116,11 +132,52 @@ TEST_CASE("a trace too small for the standard drive says how small, and what to 
     Folder folder;
     write_trace(folder / "t", 8 << 20);
     const Outcome outcome = trib({"compare", folder / "t", "--policy", "none"});
-    check_refusal(outcome, 2);
+    check_refusal(outcome, 3);
     CHECK(has(outcome.err, "trib: the trace has only "));
-    CHECK(has(outcome.err, ": record more, or use --superblock 64K ("));
+    CHECK(has(outcome.err, ": record more, or use --superblock 64K, or, where that is not enough, --capacity 128M ("));
     CHECK(trib({"compare", folder / "t", "--policy", "none", "--superblock", "64K"}).code == 0);
-    CHECK_FALSE(has(trib({"compare", folder / "t", "--policy", "none", "--superblock", "4M"}).err, "record more"));
+    CHECK(trib({"compare", folder / "t", "--policy", "none", "--capacity", "128M"}).code == 0);
+    const Outcome chosen = trib({"compare", folder / "t", "--policy", "none", "--superblock", "4M"});
+    check_refusal(chosen, 3);
+    CHECK(
+        has(chosen.err, "a larger --capacity, smaller superblocks (--superblock) or more over-provisioning (--op) ("));
+    CHECK_FALSE(has(chosen.err, "record more"));
+    CHECK_FALSE(has(outcome.err + chosen.err, "capacity=")); // a drive's option, no flag of this command
+}
+
+TEST_CASE("of a flag and its positional twin one is required, and the help says so") {
+    for (const char *command : {"compare", "replay"}) {
+        const Outcome help = trib({command, "--help"});
+        const std::string text = std::regex_replace(help.out, std::regex("\\s+"), " ");
+        INFO(help.out);
+        CHECK(has(text, "this or --trace is required"));
+        CHECK(has(text, "this or trace is required"));
+        CHECK_FALSE(std::regex_search(text, std::regex("trace TEXT REQUIRED")));
+    }
+}
+
+TEST_CASE("--version prints the version") {
+    const Outcome outcome = trib({"--version"});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out == std::string("trib ") + trib_version() + "\n");
+}
+
+TEST_CASE("who may join is a list joined by +, and a comma is said to be none") {
+    for (const std::vector<std::string> &command :
+         {std::vector<std::string>{"daemon", "x", "--allow", "mysql,postgres"}, {"daemon", "x", "--allow", "mysql,"}}) {
+        const Outcome outcome = refused(command);
+        check_refusal(outcome, 2);
+        CHECK(has(outcome.err, "allow takes users and @groups joined by + (USER+@GROUP): not 'mysql,"));
+    }
+}
+
+TEST_CASE("where no daemon answers the sentence names the daemon, or the path that was meant") {
+    const Outcome named = trib({"status", "none-such"}), path = trib({"status", "/tmp/none-such.sock"});
+    check_refusal(named, 1);
+    CHECK(has(named.err, "; start one with `trib daemon none-such`\n"));
+    CHECK(has(path.err, "; start one with `trib daemon /tmp/none-such.sock`\n"));
+    CHECK(has(trib({"status", "rel.sock"}).err, "; a socket's path begins with '/', 'rel.sock' is a name\n"));
+    CHECK(has(trib({"status", "./rel.sock"}).err, "; a socket's path begins with '/'\n"));
 }
 
 TEST_CASE("a trace that is being recorded, or whose recorder was killed, says what to do") {

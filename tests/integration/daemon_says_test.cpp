@@ -31,8 +31,69 @@ TEST_CASE("a file at the socket's path is no other daemon") {
     CHECK(has(daemon.err, "what is there is no socket; move it away"));
     CHECK(read_file(folder / "f") == "words");
     const Daemon one({"--set", "drive=none"});
-    CHECK(
-        has(run({"timeout", "10", kTrib, "daemon", one.socket(), "--set", "drive=none"}).err, "another daemon has it"));
+    CHECK(has(run({"timeout", "10", kTrib, "daemon", one.socket(), "--set", "drive=none"}).err,
+              "another daemon has it; end that with `trib daemon stop " + one.socket() + "`\n"));
+}
+
+TEST_CASE("stop returns when the daemon is gone, so that the next one finds its place free") {
+    Folder folder;
+    const std::string daemon = "'" + kTrib + "' daemon --address " + (folder / "s") +
+                               " --set drive=none,state=" + (folder / "state") + " 2>>" + (folder / "err"),
+                      answers =
+                          "until '" + kTrib + "' status " + (folder / "s") + " >/dev/null 2>&1; do sleep 0.05; done";
+    const Outcome outcome = run({"timeout", "60", "sh", "-c",
+                                 daemon + " & for i in 1 2 3 4 5 6 7 8; do " + answers + "; '" + kTrib +
+                                     "' daemon stop " + (folder / "s") + " || exit 1; " + daemon + " & done; " +
+                                     answers + "; '" + kTrib + "' daemon stop " + (folder / "s") + "; wait $!"});
+    INFO(outcome.err << read_file(folder / "err"));
+    CHECK(outcome.code == 0);
+    CHECK_FALSE(has(read_file(folder / "err"), "another daemon"));
+}
+
+// Says yes to whoever asks, and closes the connection only so much later.
+class SlowToEnd {
+  public:
+    SlowToEnd(const std::string &path, int seconds) : socket_(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        REQUIRE(path.size() < sizeof address.sun_path);
+        path.copy(address.sun_path, path.size());
+        REQUIRE(bind(socket_, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0);
+        REQUIRE(listen(socket_, 1) == 0);
+        thread_ = std::thread([this, seconds] {
+            const int connection = accept(socket_, nullptr, nullptr);
+            trib_request request{};
+            trib_answer answer{};
+            (void)!recv(connection, &request, sizeof request, 0);
+            (void)!send(connection, &answer, sizeof answer, MSG_NOSIGNAL);
+            std::this_thread::sleep_for(std::chrono::seconds(seconds));
+            close(connection);
+        });
+    }
+    ~SlowToEnd() {
+        thread_.join();
+        close(socket_);
+    }
+    SlowToEnd(const SlowToEnd &) = delete;
+    SlowToEnd &operator=(const SlowToEnd &) = delete;
+
+  private:
+    int socket_;
+    std::thread thread_;
+};
+
+TEST_CASE("stop waits for the end, but not for ever") {
+    Folder folder;
+    const auto seconds_of = [](const std::string &path, int code) {
+        const auto began = std::chrono::steady_clock::now();
+        const Outcome outcome = run({"timeout", "60", kTrib, "daemon", "stop", path});
+        CHECK(outcome.code == code);
+        CHECK(has(outcome.err, code ? path + ": it was asked to end, and has not in 20 s\n" : ""));
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    };
+    const SlowToEnd slow(folder / "slow", 3), hangs(folder / "hangs", 24);
+    CHECK(seconds_of(folder / "slow", 0) >= 2.9);
+    CHECK(seconds_of(folder / "hangs", 1) < 24);
 }
 
 TEST_CASE("under nohup a daemon stays when its terminal goes") {

@@ -174,7 +174,7 @@ TEST_CASE("the checks of the JVM itself find nothing") {
     }
 }
 
-TEST_CASE("wrong options: a sentence, and the JVM ends only where strict=1 asks for it") {
+TEST_CASE("wrong options: a sentence, and the JVM ends only where strict asks for it") {
     const std::string home = homes().front();
     for (const char *wrong : {"path=half", "nonsense=1", "policy=none-such"}) {
         const Run lenient(home, {agent(wrong)}), strict(home, {agent(std::string("strict=1,") + wrong)});
@@ -182,6 +182,7 @@ TEST_CASE("wrong options: a sentence, and the JVM ends only where strict=1 asks 
         CHECK(has(lenient.outcome.err, "runs without Tributary"));
         CHECK(strict.outcome.code != 0);
         CHECK(has(strict.outcome.err, "tributary: "));
+        CHECK(has(strict.outcome.err, "ends, as strict asks"));
         CHECK_FALSE(has(strict.outcome.out, "tributary: ")); // the JVM names the library itself
     }
 }

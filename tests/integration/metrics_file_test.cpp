@@ -27,7 +27,7 @@ bool belongs(const std::string &name, const Metrics &metrics, bool is_openmetric
     return false;
 }
 
-Metrics parse(const std::string &text, bool is_openmetrics) {
+Metrics parse(const std::string &text, bool is_openmetrics, const std::string &daemon) {
     static const std::regex sample(
         "([a-zA-Z_:][a-zA-Z0-9_:]*)(\\{([a-z_]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\"(,|(?=\\})))*\\})? "
         "([-+0-9.eE]+|NaN)");
@@ -47,7 +47,9 @@ Metrics parse(const std::string &text, bool is_openmetrics) {
         } else if (!std::regex_match(line, help)) {
             REQUIRE(std::regex_match(line, match, sample));
             CHECK(belongs(match[1], metrics, is_openmetrics));
-            CHECK(metrics.samples.emplace(match[1].str() + match[2].str(), std::stod(match[6])).second);
+            REQUIRE(has(match[2], "{daemon=\"" + daemon + "\"")); // of one folder's files no two samples are the same
+            const std::string labels = std::regex_replace(match[2].str(), std::regex("daemon=\"[^\"]*\",?"), "");
+            CHECK(metrics.samples.emplace(match[1].str() + (labels == "{}" ? "" : labels), std::stod(match[6])).second);
         }
     }
     CHECK(has_end == is_openmetrics);
@@ -64,7 +66,7 @@ std::string file_of(const Folder &folder) {
 
 TEST_CASE("the text on the socket is OpenMetrics, and says what the JSON says") {
     Daemon daemon({"--drive", "emulated", "--set", "capacity=64M,superblock=256K"});
-    const Metrics metrics = parse(trib({"status", daemon.socket(), "--openmetrics"}).out, true);
+    const Metrics metrics = parse(trib({"status", daemon.socket(), "--openmetrics"}).out, true, daemon.socket());
     const Json json = daemon.status();
     unsigned compared = 0;
     for (const auto &[key, value] : json.items())
@@ -85,14 +87,33 @@ TEST_CASE("the file is written whole, anew, readable by a collector, and a last 
     struct stat first = {}, second = {};
     REQUIRE(stat(file.c_str(), &first) == 0);
     CHECK((first.st_mode & 07777) == 0644);
-    const Metrics metrics = parse(read_file(file), false);
+    const Metrics metrics = parse(read_file(file), false, daemon.socket());
     CHECK(metrics.types.at("tributary_events_total") == "counter");
     CHECK(metrics.samples.at("tributary_drive_info{drive=\"none\"}") == 1);
     CHECK(comes_true([&] { return stat(file.c_str(), &second) == 0 && second.st_ino != first.st_ino; }));
     REQUIRE(trib({"daemon", "pause", daemon.socket()}).code == 0);
     CHECK(daemon.stop() == 0);
-    CHECK(parse(read_file(file), false).samples.at("tributary_paused") == 1); // at most a moment old: of the end
+    CHECK(parse(read_file(file), false, daemon.socket()).samples.at("tributary_paused") ==
+          1); // at most a moment old: of the end
     CHECK(access((file + ".part").c_str(), F_OK) != 0);
+}
+
+TEST_CASE("a daemon's metrics bear its name, or its socket's path where it has another address") {
+    if (geteuid() != 0 || run({"unshare", "-m", "mount", "-t", "tmpfs", "none", "/run"}).code != 0)
+        return skip("needs root and a mount namespace");
+    Folder folder;
+    const auto metrics_of = [&](const std::string &options) {
+        return run({"unshare", "-m", "sh", "-c",
+                    "mount -t tmpfs none /run; PATH=$PATH:" TRIB_BINARY_DIR "/cli; trib daemon " + options +
+                        " --drive none --set metrics-every=1,metrics-file=" + (folder / "m.prom") + " 2>" +
+                        (folder / "err") + " & until grep daemon= " + (folder / "m.prom") +
+                        " >/dev/null 2>&1; do sleep 0.1; done; kill $!; wait $!; cat " + (folder / "m.prom") + "; rm " +
+                        (folder / "m.prom")})
+            .out;
+    };
+    CHECK_FALSE(parse(metrics_of("one"), false, "one").samples.empty());
+    CHECK_FALSE(
+        parse(metrics_of("one --address /run/tributary-two.sock"), false, "/run/tributary-two.sock").samples.empty());
 }
 
 TEST_CASE("a folder that is not there costs one line and a counter, and the daemon goes on") {
@@ -124,7 +145,7 @@ TEST_CASE("a full disk leaves the last whole version") {
         (void)run({"dd", "if=/dev/zero", "of=" + (folder / "small/filler"), "bs=4096"});
         CHECK(comes_true([&] { return daemon.status()["metrics_errors"] >= 1; }));
         CHECK(has(daemon.err(), "No space left on device"));
-        parse(read_file(file), false);
+        parse(read_file(file), false, daemon.socket());
         CHECK(access((file + ".part").c_str(), F_OK) != 0);
         CHECK(daemon.stop() == 0);
     }

@@ -83,13 +83,13 @@ TEST_CASE("what monitoring.md names is in the JSON and in the metrics") {
         }
         for (auto at = std::sregex_iterator(metric.begin(), metric.end(), name); at != std::sregex_iterator(); ++at) {
             INFO(line << ": " << at->str(1));
-            CHECK(has(metrics, "\n" + at->str(1) + " "));
+            CHECK(has(metrics, "\n" + at->str(1) + "{daemon="));
         }
     }
     CHECK(rows >= 12);
     CHECK(names >= rows);
     CHECK(json["placement"] == "none"); // as the page has it
-    CHECK(has(metrics, "\ntributary_placement 0\n"));
+    CHECK(has(metrics, "\ntributary_placement{daemon=\"" + daemon.socket() + "\"} 0\n"));
 }
 
 TEST_CASE("a page that shows something else is noticed") {

@@ -62,6 +62,20 @@ void trib_address_unlock(const char *path, int lock) {
 
 /* ---- the socket ---- */
 
+/* Another user's folder may have a socket of the same name: only one folder's are known by it. */
+void trib_address_name(char *out, size_t capacity, const char *path) {
+    static const char folder[] = "/run/tributary/", ending[] = ".sock";
+    const size_t before = sizeof folder - 1, behind = sizeof ending - 1;
+    size_t length = strlen(path);
+    bool is_named = length > before + behind && strncmp(path, folder, before) == 0 && !strchr(path + before, '/') &&
+                    strcmp(path + length - behind, ending) == 0;
+
+    if (is_named)
+        path += before;
+    length = is_named ? length - before - behind : length;
+    snprintf(out, capacity, "%.*s", (int)(length < capacity ? length : capacity - 1), path);
+}
+
 static int address_of(struct sockaddr_un *out, const char *path, struct trib_error *error) {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (path[0] != '/')
@@ -118,14 +132,17 @@ static int listen_locked(int fd, const struct sockaddr_un *address, const struct
     return code;
 }
 
-static const char *reason_of(const char *path, int code) {
+static int fail_to_listen(const char *path, int code, struct trib_error *error) {
+    char name[sizeof((struct sockaddr_un *)NULL)->sun_path];
     struct stat status;
 
     if (code != -EADDRINUSE)
-        return strerror(-code);
-    return lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode)
-               ? "what is there is no socket; move it away, or name another path"
-               : "another daemon has it";
+        return trib_fail(error, code, "socket %s: %s", path, strerror(-code));
+    if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+        return trib_fail(error, code, "socket %s: what is there is no socket; move it away, or name another path",
+                         path);
+    trib_address_name(name, sizeof name, path);
+    return trib_fail(error, code, "socket %s: another daemon has it; end that with `trib daemon stop %s`", path, name);
 }
 
 int trib_address_listen(const char *path, const struct trib_access *access, int *out, struct trib_error *error) {
@@ -140,7 +157,7 @@ int trib_address_listen(const char *path, const struct trib_access *access, int 
     code = listen_locked(fd, &address, access);
     if (code) {
         close(fd);
-        return trib_fail(error, code, "socket %s: %s", path, reason_of(path, code));
+        return fail_to_listen(path, code, error);
     }
     *out = fd;
     return 0;

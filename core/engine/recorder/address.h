@@ -5,6 +5,7 @@
 #define TRIB_RECORDER_ADDRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <tributary/error.h>
 
@@ -20,6 +21,9 @@ int trib_address_listen(const char *path, const struct trib_access *access, int 
  * has it), -EPERM (the file is another user's), -errno. */
 int trib_address_lock(const char *path, bool waits, int *out);
 void trib_address_unlock(const char *path, int lock); /* -1 is fine */
+
+/* NAME of /run/tributary/NAME.sock, else the path itself: what `trib status` finds the daemon by. */
+void trib_address_name(char *out, size_t capacity, const char *path);
 
 /* Removes what a killed daemon left at the path: its socket, its lock. */
 void trib_address_sweep(const char *path);

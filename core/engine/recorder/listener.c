@@ -26,6 +26,7 @@
 
 #define CONNECTION_NS_MAX 1000000000ull
 #define EVENTS_MAX        64
+#define KEPT_MAX          64u  /* of those who asked for the end: more do not wait for it */
 #define WELCOMED_MAX      512u /* between two looks at who says something */
 /* Of one user who is neither root nor the daemon's owner, and of all users who are not on the list. */
 #define CONNECTIONS_OF_USER_MAX 32u
@@ -51,15 +52,23 @@ static void answer_status(struct trib_listener *listener, struct trib_connection
     (void)send(connection->fd, listener->answer, length > 0 ? (size_t)length : 0, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* Whoever asked for the end waits for this connection to close, which the kernel does when the process is gone: state,
+ * trace and socket are then free for another daemon. Nobody closes it before. */
+static void keep_to_the_end(struct trib_listener *listener, int connection) {
+    if (listener->kept_count < KEPT_MAX && fcntl(connection, F_DUPFD_CLOEXEC, 0) >= 0)
+        listener->kept_count++;
+}
+
 static void control(struct trib_listener *listener, struct trib_connection *connection, uint32_t what) {
     struct trib_recorder *recorder = listener->recorder;
     struct trib_answer answer = {.magic = TRIB_WIRE_MAGIC, .version = TRIB_WIRE_VERSION};
 
     if (connection->peer.uid != 0 && connection->peer.uid != geteuid())
         answer.code = -EACCES;
-    else if (what == TRIB_CONTROL_STOP)
+    else if (what == TRIB_CONTROL_STOP) {
+        keep_to_the_end(listener, connection->fd);
         atomic_store(&recorder->asked_to_stop, true);
-    else if (what == TRIB_CONTROL_PAUSE || what == TRIB_CONTROL_RESUME)
+    } else if (what == TRIB_CONTROL_PAUSE || what == TRIB_CONTROL_RESUME)
         trib_recorder_pause(recorder, what == TRIB_CONTROL_PAUSE);
     else
         answer.code = -EINVAL;

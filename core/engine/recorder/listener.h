@@ -49,6 +49,7 @@ struct trib_listener {
     unsigned stock_count;
     struct trib_connection connections[TRIB_CONNECTIONS_MAX];
     unsigned connection_count;
+    unsigned kept_count;             /* connections that only the end of the process closes */
     int discards[TRIB_DISCARDS_MAX]; /* connections and pidfds to be closed aside */
     unsigned discard_count;
     bool is_somebody_waiting; /* at the other end of one */

@@ -239,6 +239,11 @@ static int rotate(struct trib_trace_writer *writer) {
     return stop(writer, rc, TRIB_TRACE_STOP_ROTATE);
 }
 
+/* Rounded up, as what is free is rounded down: what is too little looks so. */
+static uint64_t floor_mib(const struct trib_trace_limits *limits) {
+    return (limits->floor_bytes + (1u << 20) - 1) >> 20;
+}
+
 /* After each block, so that a file ends within its limit: with room for one more block and the last ones. */
 static int keep_limits(struct trib_trace_writer *writer) {
     const struct trib_trace_limits *limits = &writer->limits;
@@ -247,7 +252,7 @@ static int keep_limits(struct trib_trace_writer *writer) {
         return 0;
     if (limits->floor_bytes && trib_trace_output_free_bytes(&writer->file.output) < limits->floor_bytes) {
         snprintf(writer->reason, sizeof writer->reason,
-                 "free space of the file system fell below disk_floor=%" PRIu64 " bytes", limits->floor_bytes);
+                 "free space of the file system fell below disk_floor, %" PRIu64 " MiB", floor_mib(limits));
         return stop(writer, -ENOSPC, TRIB_TRACE_STOP_FLOOR);
     }
     if (limits->max_bytes && writer->file.bytes + sizeof writer->block + LAST_BLOCKS_BYTES > limits->max_bytes)
@@ -280,9 +285,9 @@ static int open_first_file(struct trib_trace_writer *writer, struct trib_error *
     uint64_t free_bytes = trib_trace_output_free_at(writer->path); /* before anything is moved */
     if (free_bytes < limits->floor_bytes)
         return trib_fail(error, -ENOSPC,
-                         "%s: %" PRIu64 " bytes are free on this file system, disk_floor=%" PRIu64
-                         "; free some, or lower it",
-                         shown, free_bytes, limits->floor_bytes);
+                         "%s: %" PRIu64 " MiB are free on this file system, disk_floor is %" PRIu64
+                         " MiB; free some, or lower it",
+                         shown, free_bytes >> 20, floor_mib(limits));
     int rc = trib_trace_output_open(&writer->file.output, writer->path, limits->keep, error);
     if (rc)
         return rc;

@@ -24,6 +24,7 @@ static inline const char *trib_placement_name(uint8_t level) {
 /* Everything a person may ask of a running pipeline. Counters only grow; all sizes in bytes unless named. */
 struct trib_status {
     char policy[32], drive[32];
+    char daemon[112];       /* NAME of /run/tributary/NAME.sock, else its socket's path; "" in a replay */
     uint8_t placement;      /* enum trib_placement_level */
     char evidence[128];     /* why that level */
     uint64_t clock_bytes;   /* host bytes written over the life of the state, earlier daemons' and lost ones too */
@@ -105,9 +106,9 @@ enum trib_status_kind {
     TRIB_STATUS_PROMETHEUS = 4, /* the older text, which node_exporter's textfile collector reads */
 };
 
-/* A status as text: one JSON object, or metrics with one family per counter (docs/operations/monitoring.md). With
- * tables (may be NULL): three arrays of the object; in metrics the streams alone, whose number is bounded. Bytes
- * without the final zero, or -ENOSPC, -EINVAL. */
+/* A status as text: one JSON object, or metrics with one family per counter (docs/operations/monitoring.md), each with
+ * the label daemon, as a collector may read several daemons' files. With tables (may be NULL): three arrays of the
+ * object; in metrics the streams alone, whose number is bounded. Bytes without the final zero, or -ENOSPC, -EINVAL. */
 TRIB_EXPORT long trib_status_format(const struct trib_status *status, const struct trib_status_tables *tables,
                                     enum trib_status_kind kind, char *text, size_t capacity);
 

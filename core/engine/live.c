@@ -187,9 +187,11 @@ static void note_pause(struct trib_live *live) {
 static void say_refused(struct trib_live *live, int code) {
     const struct trib_pipeline *pipeline = live->pipeline;
 
+    bool is_full = code == -ENOSPC && strcmp(pipeline->settings.drive, "emulated") == 0; /* no disk is */
+
     live->refused_from_bytes = trib_state_clock(pipeline->state) - pipeline->opened_clock_bytes;
     trib_log(TRIB_LOG_ERROR, "event %llu: %s; the program goes on", (unsigned long long)pipeline->counters.events,
-             strerror(-code));
+             is_full ? "the emulated drive is full, raise capacity=" : strerror(-code));
 }
 
 /* ---- maintenance thread ---- */

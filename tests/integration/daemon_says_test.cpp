@@ -166,6 +166,24 @@ TEST_CASE("a size out of bounds is refused with sizes as they are given") {
     CHECK(has(outcome.err, "5 is outside 1M..1024T"));
 }
 
+TEST_CASE("an emulated drive that is full is named in the log, with the option to raise") {
+    const Daemon daemon({"--policy", "none", "--drive", "emulated,capacity=16M,superblock=64K"});
+    trib_client *client = join_soon(daemon.socket());
+    REQUIRE(client != nullptr);
+    for (uint64_t i = 0; i < 40; i++) {
+        trib_event event = write_of(1, i);
+        event.offset_bytes = i << 20;
+        event.length_bytes = 1 << 20;
+        REQUIRE(trib_client_submit(client, &event));
+    }
+    CHECK(comes_true([&] { return daemon.status()["drive_errors"] > 0; }));
+    const std::string log = daemon.err();
+    INFO(log);
+    CHECK(has(log, ": the emulated drive is full, raise capacity=; the program goes on\n"));
+    CHECK_FALSE(has(log, "No space left on device"));
+    trib_client_close(client);
+}
+
 TEST_CASE("of two daemons with one metrics file the second says so") {
     Folder folder;
     const std::vector<std::string> options = {"--drive", "none", "--set",

@@ -64,10 +64,10 @@ static bool is_locked_in(struct trib_error *error) {
 
     if (filters <= (known ? strtoul(known, NULL, 10) : 0))
         return false;
-    snprintf(
-        error->text, sizeof error->text,
-        "its system calls are filtered (seccomp), and TRIBUTARY_FILTERS=%u does not say that the filter lets it join",
-        filters);
+    bool is_one = filters == 1;
+    snprintf(error->text, sizeof error->text,
+             "its system calls are filtered (seccomp, %u %s it join a daemon, say so with TRIBUTARY_FILTERS=%u",
+             filters, is_one ? "filter); if this lets" : "filters); if these let", filters);
     return true;
 }
 

@@ -46,6 +46,40 @@ Command locked(const std::string &name, const std::vector<std::string> &before =
 const std::vector<std::string> kNoDaemon = {"env", "TRIBUTARY_SESSION=/nowhere/session"};
 const std::vector<std::string> kNoDaemonForHints = {"env", "TRIBUTARY_SESSION=/nowhere/session", "TRIBUTARY_HINTS=1"};
 
+// Of this process, which its children have, too.
+unsigned filters() {
+    const std::string status = read_file("/proc/self/status"), name = "\nSeccomp_filters:\t";
+    const size_t at = status.find(name);
+    return at == std::string::npos ? 0 : std::stoul(status.substr(at + name.size()));
+}
+
+// Below a filter more than this process has, and with that many said to be harmless.
+void check_said_harmless(Way way, unsigned known) {
+    Folder folder;
+    Command command{
+        {"env", "TRIBUTARY_FILTERS=" + std::to_string(known), program("confined"), "kills_at_nothing", "inherited"}};
+    const unsigned count = filters() + 1;
+    const bool is_recorded = known >= count;
+    Result result = run_once(way, command, folder / "trace0");
+    if (result.status == 77)
+        return skip("no filter can be made here");
+    Record record = read_record(folder / "trace0");
+    for (int i = 1; i < 4 && is_recorded && record.bytes("a") < kWork_bytes; i++) { // a busy machine: no join in time
+        const std::string trace = folder / ("trace" + std::to_string(i));
+        result = run_once(way, command, trace);
+        record = read_record(trace);
+    }
+    INFO(result.own << result.err);
+    CHECK(result.status == 0);
+    CHECK(record.bytes("a") == (is_recorded ? kWork_bytes : 0));
+    const std::string number = std::to_string(count),
+                      said = count == 1 ? "1 filter); if this lets" : number + " filters); if these let";
+    const std::string line = "tributary: its system calls are filtered (seccomp, " + said +
+                             " it join a daemon, say so with TRIBUTARY_FILTERS=" + number + "; running without\n";
+    CHECK(result.own_lines == (is_recorded ? 0 : 1));
+    CHECK((result.own.find(line) != std::string::npos) == !is_recorded);
+}
+
 // Runs the set-uid program as nobody, with everything in the environment that the library obeys.
 void check_setuid(const std::string &how) {
     if (geteuid() != 0)
@@ -91,6 +125,18 @@ TRIB_HAZARD("system calls that only libc may make", late("dispatch"))
 TRIB_HAZARD("system calls that only libc may make, before the first write", early("dispatch", kNothing_bytes))
 TRIB_HAZARD("an inherited filter that kills at sockets", inherited("no_sockets"))
 TRIB_HAZARD("an inherited filter that kills at new processes", inherited("no_processes"))
+TEST_CASE("a filter from before is not trusted, and the line says how many there are, preloaded") {
+    check_said_harmless(Way::Preloaded, filters());
+}
+TEST_CASE("a filter from before is not trusted, and the line says how many there are, under trib record") {
+    check_said_harmless(Way::Recorded, filters());
+}
+TEST_CASE("a filter from before that TRIBUTARY_FILTERS counts keeps nobody from joining, preloaded") {
+    check_said_harmless(Way::Preloaded, filters() + 1);
+}
+TEST_CASE("a filter from before that TRIBUTARY_FILTERS counts keeps nobody from joining, under trib record") {
+    check_said_harmless(Way::Recorded, filters() + 1);
+}
 TRIB_HAZARD("no new executable memory", late("mdwe", kFirst_bytes + kWork_bytes + kAfter_bytes))
 TRIB_HAZARD("no new executable memory before the first write", early("mdwe", kWork_bytes + kAfter_bytes))
 TRIB_HAZARD("a filter that allows only writes, and no daemon", locked("after_a_while", kNoDaemon))

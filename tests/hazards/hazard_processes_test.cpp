@@ -59,6 +59,18 @@ void check_recorded(Way way, const Command &command, const std::vector<std::stri
     }
 }
 
+// By the last figures of a private daemon, which is not that of `env`.
+int joined_preloaded(const std::string &name) {
+    Folder folder;
+    const std::string figures = folder / "figures.prom", sought = "\ntributary_processes_total ";
+    Command command = processes(name);
+    command.arguments.insert(command.arguments.begin(), {"env", "TRIBUTARY=policy=none,metrics-file=" + figures});
+    run_once(Way::Preloaded, command);
+    const std::string text = read_file(figures);
+    const size_t at = text.find(sought);
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + sought.size()));
+}
+
 std::vector<std::string> tree() {
     std::vector<std::string> names = {"t"};
     for (size_t i = 0; i < names.size(); i++)
@@ -134,6 +146,16 @@ TEST_CASE("as many processes join as time is allowed for, under trib record") {
             joined = run_once(Way::Recorded, processes(name)).processes;
         INFO(name);
         CHECK(joined == joins.recorded);
+    }
+}
+TEST_CASE("as many processes join as time is allowed for, preloaded") {
+    for (const auto &[name, joins] : kJoins) {
+        const int expected = joins.preloaded ? joins.preloaded : joins.recorded;
+        int joined = 0;
+        for (int i = 0; i < 4 && joined < expected; i++)
+            joined = joined_preloaded(name);
+        INFO(name);
+        CHECK(joined == expected);
     }
 }
 

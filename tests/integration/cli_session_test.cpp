@@ -223,10 +223,15 @@ TEST_CASE("processes that outlive the command are waited for, unless told otherw
     const std::string late = folder / "late";
     const std::string script =
         "(echo early >" + late + "; sleep 0.6; echo late >>" + late + ") >/dev/null 2>&1 & sleep 0.2; exit 3";
-    CHECK(record(folder, script).code == 3);
+    const Outcome waited = record(folder, script);
+    CHECK(waited.code == 3);
+    CHECK_FALSE(has(waited.err, "still ran"));
     CHECK(summary(folder)["written_bytes"] == 11);
     CHECK(summary(folder)["complete"] == true);
-    CHECK(record(folder, script, {"--no-wait"}).code == 3);
+    const Outcome left = record(folder, script, {"--no-wait"});
+    INFO(left.err);
+    CHECK(left.code == 3);
+    CHECK(has(left.err, "trib: 1 process still ran when recording ended\n"));
     CHECK(summary(folder)["written_bytes"] == 6);
     CHECK(summary(folder)["complete"] == false);
     std::this_thread::sleep_for(std::chrono::milliseconds(700)); // it writes into the folder

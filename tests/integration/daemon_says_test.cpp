@@ -213,6 +213,31 @@ TEST_CASE("a folder of sockets that is another user's is told apart from one's o
     CHECK(as_user("true", {}).code == 124); // it ran
 }
 
+// The daemon tells processes apart: each of them is one.
+TEST_CASE("of processes that are refused the first eight are named, all are counted") {
+    const Daemon daemon({"--set", "drive=none"});
+    constexpr unsigned kRefused = 20;
+    const auto nonsense = [&] {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        strcpy(address.sun_path, daemon.socket().c_str());
+        const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        char answer[512];
+        return connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0 &&
+                       send(fd, "nonsense", 8, MSG_NOSIGNAL) == 8 && recv(fd, answer, sizeof answer, 0) > 0
+                   ? 0
+                   : 1;
+    };
+    for (unsigned i = 0; i < kRefused; i++)
+        REQUIRE(as(geteuid(), getegid(), nonsense) == 0);
+    CHECK(daemon.status()["joins_refused"] == kRefused);
+    unsigned named = 0;
+    for (const std::string &line : lines_of(daemon.err()))
+        named += has(line, " could not join: not of this version; what it writes is not recorded");
+    INFO(daemon.err());
+    CHECK(named == 8);
+}
+
 TEST_CASE("a pause is seen, for how long, and the trace has where") {
     Folder folder;
     Daemon daemon({"--set", "drive=none,trace=" + (folder / "t.trib")});

@@ -225,6 +225,27 @@ TEST_CASE("attached to a running JVM: twice, commands, stop and start again") {
     }
 }
 
+TEST_CASE("what the agent writes itself is no write of the program's") {
+    const std::string home = homes().front();
+    for (const bool preloaded : {false, true}) { // either way its own calls go through the hooks
+        INFO((preloaded ? "preloaded" : "attached"));
+        Folder data, work;
+        const std::string trace = work.file("trace"), dump = work.file("dump");
+        std::vector<std::string> command = java(home, preloaded ? trace : "");
+        command.insert(command.end(), {"-XX:+EnableDynamicAgentLoading", "-cp", classes(), "org.example.Store",
+                                       data.file(""), "3", "20", "15"});
+        const Outcome outcome =
+            run_beside(command, data.file("compact-2"),
+                       (preloaded ? "" : "load 'trace=" + trace + "'; ") + "load 'dump,file=" + dump + "'");
+        INFO(outcome.err);
+        CHECK(outcome.code == 0);
+        CHECK(has(read_file(dump), "java-frames on"));
+        const JavaTrace read(trace);
+        CHECK(read.bytes("log") > 0);
+        CHECK(read.bytes("dump") == 0);
+    }
+}
+
 TEST_CASE("kill -9: the next start goes on with what was learned, and with what is alive") {
     const std::string home = homes().front();
     Folder data, work;

@@ -53,6 +53,13 @@ TEST_CASE("a file that mremap maps a second time") {
     CHECK(story.of("a") == Lines{"write 4096+4096", "write 8192+4096", "write 16384+4096"});
 }
 
+TEST_CASE("a thousand and twenty-four mappings are watched") {
+    if (!knows_pages_or_skips())
+        return;
+    const Story story("many", GENERATE(false, true));
+    CHECK(story.said.bytes("a") == 1024 * 4096);
+}
+
 TEST_CASE("mremap with MREMAP_DONTUNMAP is given the address that goes with it") {
     Folder plain, hooked, traces;
     const Outcome without = run_without({PRELOAD_STORY, "wished", plain.file("")});

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "support/daemon.hpp"
@@ -172,6 +173,28 @@ TEST_CASE("a folder for sockets whose path is too long is refused, not cut") {
     CHECK(comes_true([&] { return fs::exists(host.folder() / "done"); }));
     CHECK(read_file(host.folder() / "err").find("File name too long") != std::string::npos);
     CHECK(fs::is_empty(deep));
+}
+
+TEST_CASE("a folder for sockets that is not the user's alone is refused, with the variable that names another") {
+    if (is_sanitized())
+        return skip("a sanitizer's runtime has to come before every preloaded library");
+    const auto check_refused = [](const std::function<void(const std::string &)> &spoil) {
+        Folder folder;
+        const std::string spoilt = folder / "tributary";
+        REQUIRE(fs::create_directory(spoilt));
+        spoil(spoilt);
+        const Host host("echo 0123456789 >file; echo done >done", "policy=none,drive=none",
+                        {{"XDG_RUNTIME_DIR", folder.file("")}});
+        CHECK(comes_true([&] { return fs::exists(host.folder() / "done"); }));
+        const std::string said = read_file(host.folder() / "err");
+        INFO(said);
+        CHECK(has(said, "tributary: no folder for a socket: "));
+        CHECK(has(said, "tributary is not this user's alone; set XDG_RUNTIME_DIR to one; running without\n"));
+        CHECK(fs::is_empty(spoilt));
+    };
+    check_refused([](const std::string &folder) { REQUIRE(chmod(folder.c_str(), 0777) == 0); });
+    if (geteuid() == 0) // who may give a folder away
+        check_refused([](const std::string &folder) { REQUIRE(chown(folder.c_str(), 1, 1) == 0); });
 }
 
 TEST_CASE("a program whose children have a PID namespace of their own keeps its place of their init") {

@@ -354,7 +354,7 @@ TEST_CASE("a context never gets the stream of another that shares its place in t
     trib_client_close(client);
 }
 
-TEST_CASE("whoever connects and says nothing is sent away") {
+TEST_CASE("whoever connects and says nothing is sent away, after a second") {
     Folder folder;
     const std::string path = folder / "s";
     Recorder recorder(path);
@@ -362,9 +362,13 @@ TEST_CASE("whoever connects and says nothing is sent away") {
     address.sun_family = AF_UNIX;
     strcpy(address.sun_path, path.c_str());
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const uint64_t before_ns = trib_now_ns();
     REQUIRE(connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0);
     pollfd hung{fd, POLLIN, 0};
     REQUIRE(poll(&hung, 1, 10000) == 1);
+    const uint64_t took_ns = trib_now_ns() - before_ns;
+    CHECK(took_ns >= 1000 * kMillisecond);
+    CHECK(took_ns < 3000 * kMillisecond);
     char byte;
     CHECK(read(fd, &byte, 1) == 0);
     close(fd);

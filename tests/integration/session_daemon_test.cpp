@@ -4,7 +4,11 @@
 #include "support/session.hpp"
 #include "support/skip.hpp"
 
+#include <cstring>
+
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 using namespace trib_test;
 
@@ -137,6 +141,61 @@ TEST_CASE("a daemon that is stopped holds up nobody, and takes what fitted when 
     CHECK(quickest < std::chrono::milliseconds(100)); // one that lives is waited for twice as long
     kill(recorder, SIGCONT);
     CHECK(WEXITSTATUS(status_of(recorder)) == 0);
+    trib_client_close(client);
+}
+
+// It accepts, as the kernel does for it, shows life, and says nothing.
+class Mute {
+  public:
+    explicit Mute(const std::string &path) : path_(path) {
+        struct sockaddr_un at = {};
+        at.sun_family = AF_UNIX;
+        strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+        listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        REQUIRE(bind(listener_, reinterpret_cast<struct sockaddr *>(&at), sizeof at) == 0);
+        REQUIRE(listen(listener_, 512) == 0);
+    }
+    ~Mute() {
+        close(listener_);
+    }
+    Mute(const Mute &) = delete;
+    Mute &operator=(const Mute &) = delete;
+    // How long a write of the client takes, a moment after a sign of life.
+    std::chrono::nanoseconds write(trib_client *client) const {
+        const trib_event event = event_of(TRIB_EVENT_WRITE, 2, 0);
+        CHECK(utimensat(AT_FDCWD, path_.c_str(), nullptr, 0) == 0);
+        const auto begin = std::chrono::steady_clock::now();
+        CHECK_FALSE(trib_client_submit(client, &event));
+        return std::chrono::steady_clock::now() - begin;
+    }
+
+  private:
+    std::string path_;
+    int listener_;
+};
+
+TEST_CASE("a daemon that lives and does not answer is waited for a moment, and not by every write") {
+    using std::chrono::milliseconds;
+    Folder folder;
+    const Mute daemon(folder / "session");
+    std::chrono::nanoseconds quickest = std::chrono::seconds(9);
+    for (int i = 0; i < 3; i++) { // the machine may be busy with others
+        trib_client *client = nullptr;
+        REQUIRE(trib_client_open(&client, (folder / "session").c_str(), nullptr) == 0);
+        quickest = std::min(quickest, daemon.write(client));
+        trib_client_close(client);
+    }
+    CHECK(quickest >= milliseconds(100));
+    CHECK(quickest < milliseconds(600));
+    trib_client *client = nullptr;
+    REQUIRE(trib_client_open(&client, (folder / "session").c_str(), nullptr) == 0);
+    unsigned late = 0;
+    for (int i = 0; i < 100; i++) {
+        late += daemon.write(client) >= milliseconds(100);
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+    CHECK(late >= 1);
+    CHECK(late < 20);
     trib_client_close(client);
 }
 

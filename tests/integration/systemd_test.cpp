@@ -38,6 +38,37 @@ std::map<std::string, std::multimap<std::string, std::string>> sections_of(const
     return sections;
 }
 
+using Variables = std::map<std::string, std::string>;
+
+Variables variables_in(const std::vector<std::string> &settings, const std::regex &form) {
+    Variables variables;
+    std::smatch parts;
+    for (const std::string &setting : settings)
+        if (std::regex_match(setting, parts, form))
+            variables[parts[1]] = parts[2];
+    return variables;
+}
+
+Variables variables_of_dropin(const std::string &path) {
+    const auto service = sections_of(path)["Service"];
+    const auto range = service.equal_range("Environment");
+    std::vector<std::string> settings;
+    std::for_each(range.first, range.second, [&](const auto &line) { settings.push_back(line.second); });
+    return variables_in(settings, std::regex("(\\w+)=(\\S*)"));
+}
+
+// As Debian's pg_ctlcluster reads it.
+Variables variables_of_cluster(const std::string &path) {
+    return variables_in(lines_of(read_file(path)), std::regex("(\\w+) = '([^']*)'"));
+}
+
+// What a server needs to be recorded by the daemon NAME.
+void check_reaches(const std::string &name, Variables variables) {
+    CHECK(variables["TRIBUTARY_SESSION"] == "/run/tributary/" + name + ".sock");
+    INFO("LD_PRELOAD=" << variables["LD_PRELOAD"] << ", built are" TRIB_PRELOADED_LIBRARIES);
+    CHECK(has(TRIB_PRELOADED_LIBRARIES, " " + variables["LD_PRELOAD"] + " "));
+}
+
 sockaddr_un address_of(const std::string &path) {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
@@ -121,7 +152,7 @@ TEST_CASE("systemd accepts the units") {
     }
 }
 
-TEST_CASE("every example takes options that the daemon takes, and names the socket of its daemon") {
+TEST_CASE("every example takes options that the daemon takes, and its server gets a library and the daemon's socket") {
     unsigned configs = 0, dropins = 0;
     Folder folder;
     for (const auto &entry : std::filesystem::recursive_directory_iterator(PACKAGING + "examples")) {
@@ -136,9 +167,8 @@ TEST_CASE("every example takes options that the daemon takes, and names the sock
             const std::string name = socket.substr(10, socket.find('.') - 10);
             const std::string elsewhere = PACKAGING + "examples/" + name + ".environment";
             const bool is_elsewhere = access(elsewhere.c_str(), R_OK) == 0;
-            CHECK(has(read_file(is_elsewhere ? elsewhere : entry.path().string()),
-                      is_elsewhere ? "TRIBUTARY_SESSION = '/run/tributary/" + name + ".sock'\n"
-                                   : "Environment=TRIBUTARY_SESSION=/run/tributary/" + name + ".sock\n"));
+            check_reaches(name,
+                          is_elsewhere ? variables_of_cluster(elsewhere) : variables_of_dropin(entry.path().string()));
             CHECK(access((PACKAGING + "examples/" + name + ".conf").c_str(), R_OK) == 0);
             dropins++;
             continue;
@@ -186,13 +216,16 @@ TEST_CASE("the page's commands put the examples where systemd and the daemon loo
         CHECK(access((etc / ("tributary/" + name + ".conf")).c_str(), R_OK) == 0);
         CHECK(has(read_file(PACKAGING + "tributary@.service"), "EnvironmentFile=-/etc/tributary/%i.conf\n"));
         unsigned dropins = 0;
+        Variables variables = variables_of_cluster(etc / "postgresql/15/main/environment");
         for (const auto &entry : std::filesystem::recursive_directory_iterator(etc / "systemd/system"))
             if (entry.path().extension() == ".conf") {
                 CHECK(has(read_file(entry.path().string()), "Wants=" + enabled + "\n"));
                 CHECK(has(entry.path().parent_path().filename().string(), restarted));
+                variables.merge(variables_of_dropin(entry.path().string()));
                 dropins++;
             }
         CHECK(dropins == 1);
+        check_reaches(name, variables);
         blocks++;
     }
     CHECK(blocks == 2);

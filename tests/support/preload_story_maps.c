@@ -136,6 +136,22 @@ static void story_long(void) {
     check(munmap(memory, length) == 0);
 }
 
+/* As many as are watched, side by side; synced at once. */
+static void story_many(void) {
+    const size_t count = 1024, page = 4096;
+    int fd = make("a", O_RDWR);
+    char *memory = mmap(NULL, count * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    check(memory != MAP_FAILED && ftruncate(fd, (off_t)(count * page)) == 0);
+    for (size_t i = 0; i < count; i++) {
+        char *at = memory + i * page;
+        off_t offset = (off_t)((count - 1 - i) * page); /* so that no two are one to the kernel */
+        check(mmap(at, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset) == at);
+        *at = 1;
+    }
+    sync_all_of(memory, count * page);
+}
+
 const struct story stories_of_maps[] = {
     {"left", story_left},
     {"mapped_by_parent", story_mapped_by_parent},
@@ -145,5 +161,6 @@ const struct story stories_of_maps[] = {
     {"mapped_twice", story_mapped_twice},
     {"wished", story_wished},
     {"long", story_long},
+    {"many", story_many},
     {NULL, NULL},
 };

@@ -62,6 +62,10 @@ static int killing(const long *calls, int count) {
     return work();
 }
 
+/* A filter all the same. */
+static int kills_at_nothing(void) {
+    return killing(NULL, 0);
+}
 static int no_sockets(void) {
     return killing((const long[]){SYS_socket, SYS_connect, SYS_sendmsg, SYS_recvmsg}, 4);
 }
@@ -223,6 +227,7 @@ static int little_data(void) {
 
 int main(int count, char **values) {
     static const struct hazard hazards[] = {{"strict", strict},
+                                            {"kills_at_nothing", kills_at_nothing},
                                             {"no_sockets", no_sockets},
                                             {"no_files", no_files},
                                             {"dispatch", dispatch},

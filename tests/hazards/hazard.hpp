@@ -38,6 +38,7 @@ struct Command {
     std::vector<std::string> environment = {};                   // more variables
     uint64_t descriptors_max = 4096;                             // its hard limit, or ours if that is less
     Joins joins = {};
+    size_t own_lines_max = 1;             // on standard error, ours; under trib record one for each cause of a loss
     uint64_t recorded_at_least_bytes = 0; // under `trib record`; what goes to standard output comes on top of it
 };
 

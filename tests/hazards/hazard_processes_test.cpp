@@ -62,13 +62,14 @@ void check_recorded(Way way, const Command &command, const std::vector<std::stri
 // By the last figures of a private daemon, which is not that of `env`.
 int joined_preloaded(const std::string &name) {
     Folder folder;
-    const std::string figures = folder / "figures.prom", sought = "\ntributary_processes_total ";
+    const std::string figures = folder / "figures.prom", sought = "\ntributary_processes_total{";
     Command command = processes(name);
     command.arguments.insert(command.arguments.begin(), {"env", "TRIBUTARY=policy=none,metrics-file=" + figures});
     run_once(Way::Preloaded, command);
     const std::string text = read_file(figures);
     const size_t at = text.find(sought);
-    return at == std::string::npos ? 0 : std::stoi(text.substr(at + sought.size()));
+    const size_t value = at == std::string::npos ? at : text.find("} ", at);
+    return value == std::string::npos ? 0 : std::stoi(text.substr(value + 2));
 }
 
 std::vector<std::string> tree() {

@@ -156,7 +156,7 @@ TEST_CASE("of a flag and its positional twin one is required, and the help says 
     }
 }
 
-TEST_CASE("--version prints the version") {
+TEST_CASE("the flag --version prints the version") {
     const Outcome outcome = trib({"--version"});
     CHECK(outcome.code == 0);
     CHECK(outcome.out == std::string("trib ") + trib_version() + "\n");

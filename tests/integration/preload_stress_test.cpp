@@ -38,6 +38,9 @@ void Stress(const std::string &seconds) {
 } // namespace
 
 TEST_CASE("threads, forks, rings, mappings and signals") {
+#ifdef __SANITIZE_THREAD__
+    return skip("ThreadSanitizer does not know the threads and the memory of raw system calls");
+#endif
     const char *seconds = getenv("TRIB_STRESS_SECONDS");
     Stress(seconds ? seconds : "10");
 }

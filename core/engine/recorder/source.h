@@ -30,8 +30,8 @@ struct trib_source {
     pid_t pid;   /* in the daemon's namespace; 0 = not visible */
     uid_t user;
     uint64_t image;
-    uint32_t generation; /* of the slot: what the listener's poll still says of an earlier one is stale */
-    uint32_t number;     /* of the process */
+    _Atomic(uint32_t) generation; /* of the slot: what the listener's poll still says of an earlier one is stale */
+    uint32_t number;              /* of the process */
     uint16_t program;
     /* The merger's. */
     uint64_t head;        /* events before it are out */

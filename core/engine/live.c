@@ -44,8 +44,7 @@ struct trib_live {
     uint64_t began_ns;
     struct trib_trace_writer *trace;
     uint64_t gap_events, gap_bytes; /* drops that are in the trace and the clock */
-    bool loss_said[TRIB_LOSSES];
-    uint64_t refused_from_bytes; /* written when the drive refused a write first */
+    uint64_t refused_from_bytes;    /* written when the drive refused a write first */
     int first_error;
     bool trace_stopped;          /* what it refuses from then on is no error of its own */
     trib_seen_table seen;        /* signatures whose frames are in the trace */
@@ -90,28 +89,13 @@ static void record(struct trib_live *live, const struct trib_event *event) {
     check_trace(live, trib_trace_write(live->trace, event));
 }
 
-/* Once for each cause: each has an advice of its own. */
-static void log_losses(struct trib_live *live, const struct trib_recorder_counts *counts) {
-    static const char *const causes[TRIB_LOSSES] = {
-        [TRIB_LOSS_FULL] = "a ring is full; raise option 'process-ring'",
-        [TRIB_LOSS_KILLED] = "a process was killed in the middle of them, or damaged its ring",
-        [TRIB_LOSS_ALONE] = "a process could not join for a while",
-    };
-
-    for (unsigned cause = 0; cause < TRIB_LOSSES; cause++)
-        if (counts->lost[cause] && !live->loss_said[cause]) {
-            live->loss_said[cause] = true;
-            trib_log(TRIB_LOG_WARNING, "events are lost: %s", causes[cause]);
-        }
-}
-
 static void record_gap(struct trib_live *live) {
     struct trib_recorder_counts counts;
 
     trib_recorder_count(live->recorder, &counts);
     if (counts.events_dropped == live->gap_events)
         return;
-    log_losses(live, &counts);
+    trib_recorder_say_losses(live->recorder);
     uint64_t bytes = counts.bytes_dropped - live->gap_bytes;
     if (live->trace)
         check_trace(live, trib_trace_write_gap(live->trace, counts.events_dropped - live->gap_events, bytes));
@@ -186,7 +170,6 @@ static void note_pause(struct trib_live *live) {
 
 static void say_refused(struct trib_live *live, int code) {
     const struct trib_pipeline *pipeline = live->pipeline;
-
     bool is_full = code == -ENOSPC && strcmp(pipeline->settings.drive, "emulated") == 0; /* no disk is */
 
     live->refused_from_bytes = trib_state_clock(pipeline->state) - pipeline->opened_clock_bytes;

@@ -445,6 +445,20 @@ void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recor
     out->names_lost = atomic_load(&recorder->names_lost);
 }
 
+void trib_recorder_say_losses(struct trib_recorder *recorder) {
+    static const char *const causes[TRIB_LOSSES] = {
+        [TRIB_LOSS_FULL] = "a ring is full; raise option 'process-ring'",
+        [TRIB_LOSS_KILLED] = "a process was killed in the middle of them, or damaged its ring",
+        [TRIB_LOSS_ALONE] = "a process could not join for a while",
+    };
+
+    for (unsigned why = 0; why < TRIB_LOSSES; why++)
+        if (atomic_load_explicit(&recorder->lost[why], memory_order_relaxed) && !recorder->loss_said[why]) {
+            recorder->loss_said[why] = true;
+            trib_log(TRIB_LOG_WARNING, "events are lost: %s", causes[why]);
+        }
+}
+
 bool trib_recorder_is_paused(const struct trib_recorder *recorder) {
     return atomic_load(&recorder->table->paused) != 0;
 }

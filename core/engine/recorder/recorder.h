@@ -72,6 +72,9 @@ struct trib_recorder_counts {
 };
 void trib_recorder_count(const struct trib_recorder *recorder, struct trib_recorder_counts *out);
 
+/* A line for each cause of a loss, once: each has an advice of its own. By who takes. */
+void trib_recorder_say_losses(struct trib_recorder *recorder);
+
 /* Processes that are joined: those that lost most first, then those that wrote most. How many there are; at most
  * `capacity` are written. The owner's. */
 uint32_t trib_recorder_producers(const struct trib_recorder *recorder, struct trib_status_producer *out,

@@ -81,6 +81,7 @@ struct trib_recorder {
     uint64_t refusal_ns;
 
     _Atomic(uint64_t) lost[TRIB_LOSSES]; /* events, by cause: events_dropped is their sum */
+    bool loss_said[TRIB_LOSSES];
     _Atomic(uint64_t) events_dropped, bytes_dropped, processes, processes_live, refused, rejoined, broken, damaged;
     _Atomic(uint64_t) names_lost;
     _Atomic(bool) asked_to_stop;

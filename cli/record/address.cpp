@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/failure.h"
+#include "recorder/address.h"
 
 namespace cli {
 
@@ -48,7 +49,7 @@ void make_folder(const std::string &folder) {
 std::string daemon_folder() {
     const char *runtime = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
     if (geteuid() == 0)
-        return "/run/tributary";
+        return TRIB_ADDRESS_FOLDER;
     if (runtime && runtime[0] == '/')
         return std::string(runtime) + "/tributary";
     return fmt::format("/tmp/tributary-{}", geteuid());
@@ -68,12 +69,10 @@ std::string daemon_address(const std::string &name, bool make) {
 }
 
 std::string daemon_name(const std::string &address) {
-    const std::string folder = daemon_folder() + "/", ending = ".sock";
-    const size_t around = folder.size() + ending.size();
-    const bool is_named = address.size() > around && address.compare(0, folder.size(), folder) == 0 &&
-                          address.find('/', folder.size()) == std::string::npos &&
-                          address.compare(address.size() - ending.size(), ending.size(), ending) == 0;
-    return is_named ? address.substr(folder.size(), address.size() - around) : address;
+    std::string name(address.size() + 1, '\0');
+    trib_address_name(name.data(), name.size(), address.c_str(), daemon_folder().c_str());
+    name.resize(std::strlen(name.c_str()));
+    return name;
 }
 
 std::string fresh_address() {

@@ -120,7 +120,7 @@ void trib_pipeline_status(struct trib_pipeline *pipeline, struct trib_status *ou
     trib_state_lock(pipeline->state);
     trib_extents_statistics(pipeline->extents, &extents);
     snprintf(out->policy, sizeof out->policy, "%s", pipeline->policy->name);
-    trib_address_name(out->daemon, sizeof out->daemon, pipeline->settings.session);
+    trib_address_name(out->daemon, sizeof out->daemon, pipeline->settings.session, TRIB_ADDRESS_FOLDER);
     fill_drive_status(pipeline, out);
     out->clock_bytes = trib_state_clock(pipeline->state);
     out->written_bytes = out->clock_bytes - pipeline->opened_clock_bytes;

@@ -63,12 +63,12 @@ void trib_address_unlock(const char *path, int lock) {
 /* ---- the socket ---- */
 
 /* Another user's folder may have a socket of the same name: only one folder's are known by it. */
-void trib_address_name(char *out, size_t capacity, const char *path) {
-    static const char folder[] = "/run/tributary/", ending[] = ".sock";
-    const size_t before = sizeof folder - 1, behind = sizeof ending - 1;
+void trib_address_name(char *out, size_t capacity, const char *path, const char *folder) {
+    static const char ending[] = ".sock";
+    const size_t before = strlen(folder) + 1, behind = sizeof ending - 1;
     size_t length = strlen(path);
-    bool is_named = length > before + behind && strncmp(path, folder, before) == 0 && !strchr(path + before, '/') &&
-                    strcmp(path + length - behind, ending) == 0;
+    bool is_named = length > before + behind && strncmp(path, folder, before - 1) == 0 && path[before - 1] == '/' &&
+                    !strchr(path + before, '/') && strcmp(path + length - behind, ending) == 0;
 
     if (is_named)
         path += before;
@@ -141,7 +141,7 @@ static int fail_to_listen(const char *path, int code, struct trib_error *error) 
     if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
         return trib_fail(error, code, "socket %s: what is there is no socket; move it away, or name another path",
                          path);
-    trib_address_name(name, sizeof name, path);
+    trib_address_name(name, sizeof name, path, TRIB_ADDRESS_FOLDER);
     return trib_fail(error, code, "socket %s: another daemon has it; end that with `trib daemon stop %s`", path, name);
 }
 

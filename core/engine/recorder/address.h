@@ -22,8 +22,10 @@ int trib_address_listen(const char *path, const struct trib_access *access, int 
 int trib_address_lock(const char *path, bool waits, int *out);
 void trib_address_unlock(const char *path, int lock); /* -1 is fine */
 
-/* NAME of /run/tributary/NAME.sock, else the path itself: what `trib status` finds the daemon by. */
-void trib_address_name(char *out, size_t capacity, const char *path);
+#define TRIB_ADDRESS_FOLDER "/run/tributary" /* of root's daemons, which everybody knows by their names */
+
+/* NAME of FOLDER/NAME.sock, else the path itself: what `trib status` finds the daemon by. */
+void trib_address_name(char *out, size_t capacity, const char *path, const char *folder);
 
 /* Removes what a killed daemon left at the path: its socket, its lock. */
 void trib_address_sweep(const char *path);

@@ -202,9 +202,18 @@ def main(name, prepare, least):
     os.makedirs(os.path.join(asked.build, "suites", name), exist_ok=True)
     for log in ("hooked.log", "unhooked.log"):
         open(os.path.join(asked.build, "suites", name, log), "wb").close()
-    try:
+
+    def work():
         version, suite = prepare()
-        sys.exit(compare(asked, name, version, suite, least))
+        return compare(asked, name, version, suite, least)
+
+    finish(name, work)
+
+
+def finish(name, work):
+    """Ends with what work() returns, or with why it cannot be done here, or what went wrong."""
+    try:
+        sys.exit(work())
     except Unavailable as reason:
         print(f"{name}: skipped: {reason}", file=sys.stderr)
         sys.exit(SKIPPED)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from suite import ROOT, SKIPPED, Failure, Unavailable, cache, last_lines, run_logged, say
+from suite import ROOT, Failure, Unavailable, cache, finish, last_lines, run_logged, say
 from packages import archives, codename
 
 PAGE = os.path.join(ROOT, "docs", "operations", "daemon.md")
@@ -251,11 +251,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Unavailable as reason:
-        print(f"systemd: skipped: {reason}", file=sys.stderr)
-        sys.exit(SKIPPED)
-    except Failure as failure:
-        print(f"systemd: {failure}", file=sys.stderr)
-        sys.exit(1)
+    finish("systemd", main)

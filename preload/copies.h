@@ -9,7 +9,8 @@
 /* By which copies of this adapter know one another: a symbol that it exports, and no other library. */
 extern const char *const trib_copies_symbol;
 
-/* The symbol in another library that comes before this one in the loader's order, or NULL. At start-up only. */
+/* The symbol in another library that comes before this one in the loader's order, or NULL. Asks the loader: not on the
+ * way of a hooked call. */
 void *trib_copies_first(const char *symbol);
 
 /* Whether this is not the first copy of its adapter. At start-up only. */
